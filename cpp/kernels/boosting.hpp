@@ -539,20 +539,22 @@ public:
     // out (rows, columns, outputs) += what each split adds to the mean of the rows that agree so far.
     void add_contributions(const Matrix<std::uint8_t>& codes, const Matrix<bool>* unknown, double* out) const {
         each_tree(codes, unknown, [&](std::size_t t, std::size_t first, std::size_t n, const Block& block) {
-            std::vector<double> before(outputs_), after(outputs_);
-            for (std::size_t i = 0; i < n; ++i) {
-                double* of_row = out + (first + i) * codes.columns * outputs_;
-                std::copy_n(mean_ + ((t << (depth_ + 1)) + 1) * outputs_, outputs_, before.begin());
-                for (std::size_t level = 1; level <= depth_; ++level) {
-                    const std::int32_t column = column_[t * depth_ + level - 1];
-                    if (column < 0) break;
-                    const std::size_t below = depth_ - level;
-                    if (unknown && (block.free[i] >> below & 1)) continue;  // both sides: the mean stays
-                    std::fill(after.begin(), after.end(), 0.0);
-                    add_mean(t, level, block.leaf[i] >> below, unknown ? block.free[i] >> below : 0, after.data());
-                    double* to = of_row + static_cast<std::size_t>(column) * outputs_;
+            const std::int32_t* column = column_ + t * depth_;
+            std::size_t levels = 0;
+            while (levels < depth_ && column[levels] >= 0) ++levels;
+            double* of_row = out + first * codes.columns * outputs_;
+            for (std::size_t i = 0; i < n; ++i, of_row += codes.columns * outputs_) {
+                if (unknown && block.free[i]) {
+                    add_changes(t, levels, block.leaf[i], block.free[i], of_row);
+                    continue;
+                }
+                const double* before = mean_ + ((t << (depth_ + 1)) + 1) * outputs_;
+                for (std::size_t level = 1; level <= levels; ++level) {
+                    const std::size_t node = (std::size_t{1} << level) + (block.leaf[i] >> (depth_ - level));
+                    const double* after = mean_ + ((t << (depth_ + 1)) + node) * outputs_;
+                    double* to = of_row + static_cast<std::size_t>(column[level - 1]) * outputs_;
                     for (std::size_t k = 0; k < outputs_; ++k) to[k] += after[k] - before[k];
-                    before.swap(after);
+                    before = after;
                 }
             }
         });
@@ -565,6 +567,21 @@ private:
     struct Block {
         std::array<std::uint8_t, block_rows> leaf, free;
     };
+
+    // of_row (columns, outputs) += the changes down a tree for a row with unknown values.
+    void add_changes(std::size_t tree, std::size_t levels, std::size_t leaf, std::size_t free, double* of_row) const {
+        const double* root = mean_ + ((tree << (depth_ + 1)) + 1) * outputs_;
+        std::vector<double> before(root, root + outputs_), after(outputs_);
+        for (std::size_t level = 1; level <= levels; ++level) {
+            const std::size_t below = depth_ - level;
+            if (free >> below & 1) continue;  // both sides: the mean stays
+            std::fill(after.begin(), after.end(), 0.0);
+            add_mean(tree, level, leaf >> below, free >> below, after.data());
+            double* to = of_row + static_cast<std::size_t>(column_[tree * depth_ + level - 1]) * outputs_;
+            for (std::size_t k = 0; k < outputs_; ++k) to[k] += after[k] - before[k];
+            before.swap(after);
+        }
+    }
 
     // to += the mean of the nodes of a level that a row may be in.
     void add_mean(std::size_t tree, std::size_t level, std::size_t node, std::size_t free, double* to) const {
@@ -602,33 +619,34 @@ private:
                                  if (unknown) unknown_by_column[j * block_rows + i] = unknown->at(first + i, j);
                              }
                          for (std::size_t t = 0; t < trees_; ++t) {
-                             find_leaves(t, by_column.data(), block.leaf);
-                             if (unknown) find_free(t, unknown_by_column.data(), block.free);
+                             find_leaves(t, by_column.data(), n, block.leaf);
+                             if (unknown) find_free(t, unknown_by_column.data(), n, block.free);
                              body(t, first, n, block);
                          }
                      }
                  });
     }
 
-    void find_leaves(std::size_t tree, const std::uint8_t* by_column,
+    void find_leaves(std::size_t tree, const std::uint8_t* by_column, std::size_t n,
                      std::array<std::uint8_t, block_rows>& leaf) const {
-        leaf.fill(0);
+        std::fill_n(leaf.begin(), n, std::uint8_t{0});
         for (std::size_t level = 0; level < depth_; ++level) {
             const std::int32_t column = column_[tree * depth_ + level];
             const auto code = static_cast<std::uint8_t>(code_[tree * depth_ + level]);
             if (column < 0)
-                for (auto& bits : leaf) bits = static_cast<std::uint8_t>(2 * bits);
+                for (std::size_t i = 0; i < n; ++i) leaf[i] = static_cast<std::uint8_t>(2 * leaf[i]);
             else
-                add_bits(by_column + static_cast<std::size_t>(column) * block_rows, block_rows, code, ordered_[column],
+                add_bits(by_column + static_cast<std::size_t>(column) * block_rows, n, code, ordered_[column],
                          leaf.data());
         }
     }
 
-    void find_free(std::size_t tree, const std::uint8_t* unknown, std::array<std::uint8_t, block_rows>& free) const {
-        free.fill(0);
+    void find_free(std::size_t tree, const std::uint8_t* unknown, std::size_t n,
+                   std::array<std::uint8_t, block_rows>& free) const {
+        std::fill_n(free.begin(), n, std::uint8_t{0});
         for (std::size_t level = 0; level < depth_; ++level) {
             const std::int32_t column = column_[tree * depth_ + level];
-            for (std::size_t i = 0; i < block_rows; ++i)
+            for (std::size_t i = 0; i < n; ++i)
                 free[i] = static_cast<std::uint8_t>(
                     2 * free[i] + (column < 0 ? 0 : unknown[static_cast<std::size_t>(column) * block_rows + i]));
         }
