@@ -54,7 +54,7 @@ def test_pieces_are_sums_over_rounds_by_ensembles(classes):
 
 
 def test_the_label_of_a_row_has_no_part_in_the_trees_that_score_it():
-    """But for how many there are: to the ensembles that choose it, the row is a training row."""
+    """It has one in how many there are: they are chosen by other ensembles, to which it is a training row."""
     changed = LABELS.copy()
     fold = TREES.held_out_from(X)
     changed[fold == 2] = (changed[fold == 2] + 1) % 3
