@@ -26,8 +26,12 @@ static nb::tuple bind_boost(Bytes codes, Sizes sizes, In<bool, 1> ordered, Label
     Ensembles grown;
     {
         nb::gil_scoped_release release;
-        grown = boost(matrix, sizes.data(), ordered.data(), labels.data(), data_or_null(weights),
-                      {classes, ensembles, max_rounds, depth, learning_rate, l2, row_fraction, column_fraction, seed});
+        grown =
+            boost(matrix, sizes.data(), ordered.data(), labels.data(), data_or_null(weights),
+                  {classes, ensembles, max_rounds, depth, learning_rate, l2, row_fraction, column_fraction, seed}, [] {
+                      nb::gil_scoped_acquire acquire;
+                      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+                  });
     }
     const SymmetricTrees& all = grown.trees;
     const std::size_t trees = all.trees();

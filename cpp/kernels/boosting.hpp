@@ -392,9 +392,9 @@ struct Ensembles {
 
 // All ensembles grow until their held-out rows have not gained for a while. How many trees of an ensemble are kept is
 // then chosen by the held-out rows of the others, to which its own held-out rows are training rows.
-template <std::size_t Directions>
+template <std::size_t Directions, class Check>
 Ensembles grow_ensembles(const ByteRows& x, const std::int32_t* sizes, const bool* ordered, const std::int32_t* labels,
-                         const double* weights, const BoostingOptions& options) {
+                         const double* weights, const BoostingOptions& options, const Check& check) {
     constexpr std::size_t step = 20;  // rounds
     std::vector<Booster<Directions>> boosters;
     for (std::size_t e = 0; e < options.ensembles; ++e)
@@ -411,6 +411,7 @@ Ensembles grow_ensembles(const ByteRows& x, const std::int32_t* sizes, const boo
             for (std::size_t e; (e = next++) < options.ensembles;)
                 losses.back()[e] = boosters[e].grow(std::min(step, options.max_rounds - s * step));
         });
+        check();
         const double total = std::accumulate(losses.back().begin(), losses.back().end(), 0.0);
         if (total < least) least = total, best = s;
     }
@@ -431,9 +432,10 @@ Ensembles grow_ensembles(const ByteRows& x, const std::int32_t* sizes, const boo
     return out;
 }
 
-// The order of the rows does not matter.
-inline Ensembles boost(const Matrix<std::uint8_t>& codes, const std::int32_t* sizes, const bool* ordered,
-                       const std::int32_t* labels, const double* weights, const BoostingOptions& options) {
+// The order of the rows does not matter. Calls check() after every few rounds, which may throw.
+template <class Check>
+Ensembles boost(const Matrix<std::uint8_t>& codes, const std::int32_t* sizes, const bool* ordered,
+                const std::int32_t* labels, const double* weights, const BoostingOptions& options, const Check& check) {
     const ByteRows x(codes);
     const std::vector<double> ones(weights ? 0 : x.rows, 1.0);
     const double* own_weights = weights ? weights : ones.data();
@@ -441,10 +443,10 @@ inline Ensembles boost(const Matrix<std::uint8_t>& codes, const std::int32_t* si
     const ByteRows sorted(x, order);
     const auto sorted_labels = permuted(labels, order);
     const auto sorted_weights = permuted(own_weights, order);
-    const auto grow = options.classes == 2   ? grow_ensembles<1>
-                      : options.classes == 3 ? grow_ensembles<3>
-                                             : grow_ensembles<4>;
-    return grow(sorted, sizes, ordered, sorted_labels.data(), sorted_weights.data(), options);
+    const auto grow = options.classes == 2   ? grow_ensembles<1, Check>
+                      : options.classes == 3 ? grow_ensembles<3, Check>
+                                             : grow_ensembles<4, Check>;
+    return grow(sorted, sizes, ordered, sorted_labels.data(), sorted_weights.data(), options, check);
 }
 
 }  // namespace deciban

@@ -467,7 +467,7 @@ void boosting(const Table& t, Draws& draws, Hash& hash) {
     const Matrix<bool> unknown{hidden.get(), n, d, d, 1};
     for (const double* weights : {static_cast<const double*>(nullptr), t.weights.data()}) {
         const Ensembles boosted =
-            boost(matrix, sizes, ordered, labels.data(), weights, {classes, 4, 30, 5, 0.2, 1, 0.8, 0.5, 5});
+            boost(matrix, sizes, ordered, labels.data(), weights, {classes, 4, 30, 5, 0.2, 1, 0.8, 0.5, 5}, [] {});
         const SymmetricTrees& grown = boosted.trees;
         hash.add(boosted.starts), hash.add(grown.column), hash.add(grown.code), hash.add(grown.rows);
         hash.add(grown.value), hash.print("boosted trees (libm)");

@@ -1,5 +1,7 @@
 """Kernels of boosted symmetric trees, against a plain one in NumPy."""
 
+import signal as signals
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,27 @@ def test_labels_without_any_signal_are_given_up_early():
     assert (np.diff(grown(codes, noise, rounds=400)[0]) == 20).all()
     clear = ((codes[:, 0] > 4) ^ (codes[:, 1] == 2)).astype(np.int32)
     assert (np.diff(grown(codes, clear, rounds=60)[0]) == 60).all()
+
+
+class Interrupted(Exception):
+    """Raised by a handler of a signal."""
+
+
+def test_a_signal_ends_the_growth():
+    """The handler runs between rounds: without it this would take minutes."""
+
+    def interrupt(*_):
+        raise Interrupted
+
+    codes, labels = made(n=20_000)
+    before = signals.signal(signals.SIGALRM, interrupt)
+    signals.setitimer(signals.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(Interrupted):
+            grown(codes, labels, rounds=65_536)
+    finally:
+        signals.setitimer(signals.ITIMER_REAL, 0)
+        signals.signal(signals.SIGALRM, before)
 
 
 def test_neither_order_nor_threads_nor_chance_matter_and_weight_two_is_the_row_twice(threads):
