@@ -91,6 +91,10 @@ class Table:
     def is_small(self) -> bool:
         return len(self.labels) < QUICK_ROWS
 
+    def shuffled(self) -> Table:
+        order = np.random.default_rng(0).permutation(len(self.labels))
+        return Table(self.name, self.rows.iloc[order].reset_index(drop=True), self.labels[order])
+
     @property
     def cost(self) -> int:
         """Rows × classes, to which the time of boosting is proportional."""
