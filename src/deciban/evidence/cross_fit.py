@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from deciban.evidence.weight_solver import Evidence
 from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
 MOST_CELLS = 1 << 24  # of evidence of the rows that are assigned to folds
-ROUGH = 1e-8  # tol of fits that are compared: then rounding in the sums does not change the shares
+ROUGH = 1e-6  # tol of fits that are compared
 FEW = 20, 40  # rows: up to the first, held-out rows say little; from the second on, they decide
 TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
 # prior masses of candidates, for few rows and for more; 1 for others, 1/P for strong pieces among P
@@ -145,12 +146,14 @@ Compared = tuple[str, list[PieceWeights], FloatArray, FloatArray]  # name, by fo
 
 def _compare(held_out: HeldOut, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]) -> Iterator[Compared]:
     """Every candidate: its weights for each fold, and the scores and losses of the held-out rows."""
-    folds = [_without_fold(held_out.rows, held_out.fold == f, sources, pieces) for f in range(FOLDS)]
+    start = dict[str, PieceWeights]()  # of the other folds: weights of the first one
+    folds = [_without_fold(held_out.rows, held_out.fold == f, sources, pieces, start) for f in range(FOLDS)]
     no_weights = PieceWeights.none(len(pieces), len(held_out.rows.model.classes))
     prior_only: list[Path] = [iter([(PRIOR, no_weights)])]
     for p, lead in enumerate(next((fold for fold in folds if fold), prior_only)):
         best = np.inf
         for name, first in lead:
+            start[name] = first
             paths = [fold[p] if fold else None for fold in folds]
             weights = [no_weights if path is None else first if path is lead else next(path)[1] for path in paths]
             z = held_out.scores(weights)
@@ -169,9 +172,16 @@ def _worth_a_fit(shares: dict[str, float], rows: float) -> dict[str, float]:
 
 
 def _without_fold(
-    rows: EvidenceRows, inside: BoolArray, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]
+    rows: EvidenceRows,
+    inside: BoolArray,
+    sources: EvidenceByBlock,
+    pieces: Sequence[EvidencePiece],
+    start: Mapping[str, PieceWeights],
 ) -> list[Path]:
-    """The candidates as the other folds fit them, as weights of all pieces and classes; none if one class remains."""
+    """The candidates as the other folds fit them, as weights of all pieces and classes; none if one class remains.
+
+    Their fits begin at the weights in `start`, if these are of the same pieces and classes.
+    """
     model, others = rows.model, np.flatnonzero(~inside)
     if rows.are_training and inside.any():
         model, sources = subtract_rows(model, sources, rows.batch(np.flatnonzero(inside)))
@@ -179,7 +189,9 @@ def _without_fold(
         return []
     remaining = rows.take(others).scored_by(model)
     evidence, known, _ = remaining.evidence(sources)
-    paths = candidate_paths(evidence, known, remaining.selected(sources), wide=len(pieces) >= WIDE, tol=ROUGH)
+    alike = model.classes == rows.model.classes and list(known) == list(pieces)
+    settings: dict[str, Any] = {"wide": len(pieces) >= WIDE, "tol": ROUGH, "start": start if alike else None}
+    paths = candidate_paths(evidence, known, remaining.selected(sources), **settings)
     return [_expand(path, known, pieces, model.classes, rows.model.classes) for path in paths]
 
 

@@ -26,7 +26,7 @@ from deciban.generative.model import Generative
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 BATCH_CELLS = 1 << 22  # of evidence, computed at a time
-MOST_CELLS = 1 << 25  # of evidence that weights are fitted to: 256 MB; beyond, rows are subsampled
+MOST_CELLS = 1 << 23  # of evidence that weights are fitted to: 64 MB; beyond, rows are subsampled
 MOST_ROWS = 50_000  # that weights are fitted to: more hardly change them
 FEWEST = 0.5  # rows of a class whose only row is left out
 

@@ -62,15 +62,15 @@ class PairTables(Tables):
 
     @classmethod
     def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
-        if planning.fine is None or planning.pairs == 0:
+        if planning.fine is None or planning.settings.pairs == 0:
             return []
         columns, coding = make_coding(planning.single, COARSE)
         kept = [i for i, j in enumerate(columns) if j in planning.fine.columns]
         columns, coding = tuple(columns[i] for i in kept), coding.take(kept)
         sample, places = planning.sample, planning.places
-        keys = row_keys(sample.frame, places, planning.seed)
+        keys = row_keys(sample.frame, places, planning.settings.seed)
         codes = coding.of(sample.frame, [places[j] for j in columns])
-        pairs, least = select_pairs(coding, codes, sample, keys, planning.pairs)
+        pairs, least = select_pairs(coding, codes, sample, keys, planning.settings.pairs)
         if not pairs:
             return []
         used = sorted({i for pair in pairs for i in pair})

@@ -23,7 +23,7 @@ from deciban.types import BoolArray, FloatArray
 FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 20  # of evidence of these rows, if they are more than the fewest
 MOST_COLUMNS = 32  # with changes: the most informative by themselves
-EXACT = 1e-10  # tol of the fits, so that batches and the order of rows do not matter
+EXACT = 1e-7  # tol of the fits
 LEAST = 1.0  # nats that are lost if the feature is hidden and weights do not change: a change cannot gain more
 CHANCE = 3.0  # nats by which rows must be predicted better for a missing value to be informative
 

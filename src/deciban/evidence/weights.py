@@ -26,7 +26,7 @@ cross_fitting = lazy("deciban.evidence.cross_fit")
 unknown_columns = lazy("deciban.evidence.unknown_columns")
 folding = lazy("deciban.evidence.folds")
 
-EXACT = 1e-12  # tol of the fits, so that the order of the rows does not matter
+EXACT = 1e-9  # tol of the fits
 
 
 @dataclass(frozen=True)
