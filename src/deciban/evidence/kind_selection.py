@@ -71,7 +71,9 @@ class _Compared:
         single = Generative.collect(sample, schema, plans, missing)
         quick = replace(settings, trees=min(settings.trees, TREES), rounds=ROUNDS)
         joint = joint_plans(single, sample, quick)
-        blocks = (*single.blocks, *Generative.collect(sample, schema, joint, missing).blocks) if joint else single.blocks
+        blocks = (
+            (*single.blocks, *Generative.collect(sample, schema, joint, missing).blocks) if joint else single.blocks
+        )
         whole = replace(single, blocks=tuple(sorted(blocks, key=lambda block: rank(block.plan))))
         sources, rows = evidence_by_block(whole), EvidenceRows.of_fit(whole, sample, settings.seed)
         evidence, pieces, _ = rows.evidence(sources)
