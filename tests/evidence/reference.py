@@ -14,7 +14,7 @@ from deciban.data.schema import Schema
 from deciban.evidence.evidence_by_block import evidence_by_block
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import assign_folds
-from deciban.evidence.structure import first_plans, JointSettings, joint_plans
+from deciban.evidence.structure import JointSettings, first_plans, joint_plans
 from deciban.evidence.weights import Weights
 from deciban.generative.model import Generative
 from deciban.generative.plan import is_sparse

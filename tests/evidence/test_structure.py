@@ -15,7 +15,7 @@ from deciban.evidence.joint_normals import JointNormals
 from deciban.evidence.mixed_columns import MOST_CODES
 from deciban.evidence.pair_tables import PAIRED
 from deciban.evidence.partition_counts import Pairs
-from deciban.evidence.structure import FINE, first_plans, JointSettings, joint_plans
+from deciban.evidence.structure import FINE, JointSettings, first_plans, joint_plans
 from deciban.evidence.symmetric_trees import SymmetricTrees
 from deciban.evidence.tables import RARE
 from deciban.families import Bernoulli, Binned, Categorical, Gaussian, Multinomial
