@@ -83,7 +83,7 @@ def candidate_paths(
         penalties = {f"penalty {penalty:g}{title}": penalty for penalty in PENALTIES}
         if names is not None:
             penalties = {name: penalty for name, penalty in penalties.items() if name in names}
-        paths.append(_fits(evidence, pieces, np.sort(chosen), penalties, tol, start or {}))
+        paths.append(_fits(evidence, pieces, np.sort(chosen), penalties, tol, {} if start is None else start))
     return paths
 
 
