@@ -46,6 +46,7 @@ class Booster {
             return any == 0;
         }
     };
+
 public:
     Booster(const ByteRows& x, const std::int32_t* sizes, const bool* ordered, const std::int32_t* labels,
             const double* weights, const BoostingOptions& options)

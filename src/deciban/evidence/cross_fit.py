@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -149,14 +148,12 @@ Compared = tuple[str, list[PieceWeights], FloatArray, FloatArray]  # name, by fo
 
 def _compare(held_out: HeldOut, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]) -> Iterator[Compared]:
     """Every candidate: its weights for each fold, and the scores and losses of the held-out rows."""
-    start = dict[str, PieceWeights]()  # of the other folds: weights of the first one
-    folds = [_without_fold(held_out.rows, held_out.fold == f, sources, pieces, start) for f in range(FOLDS)]
+    folds = [_without_fold(held_out.rows, held_out.fold == f, sources, pieces) for f in range(FOLDS)]
     no_weights = PieceWeights.none(len(pieces), len(held_out.rows.model.classes))
     prior_only: list[Path] = [iter([(PRIOR, no_weights)])]
     for p, lead in enumerate(next((fold for fold in folds if fold), prior_only)):
         best = np.inf
         for name, first in lead:
-            start[name] = first
             paths = [fold[p] if fold else None for fold in folds]
             weights = [no_weights if path is None else first if path is lead else next(path)[1] for path in paths]
             z = held_out.scores(weights)
@@ -175,16 +172,9 @@ def _worth_a_fit(shares: dict[str, float], rows: float) -> dict[str, float]:
 
 
 def _without_fold(
-    rows: EvidenceRows,
-    inside: BoolArray,
-    sources: EvidenceByBlock,
-    pieces: Sequence[EvidencePiece],
-    start: Mapping[str, PieceWeights],
+    rows: EvidenceRows, inside: BoolArray, sources: EvidenceByBlock, pieces: Sequence[EvidencePiece]
 ) -> list[Path]:
-    """The candidates as the other folds fit them, as weights of all pieces and classes; none if one class remains.
-
-    Their fits begin at the weights in `start`, if these are of the same pieces and classes.
-    """
+    """The candidates as the other folds fit them, as weights of all pieces and classes; none if one class remains."""
     model, others = rows.model, np.flatnonzero(~inside)
     if rows.are_training and inside.any():
         model, sources = subtract_rows(model, sources, rows.batch(np.flatnonzero(inside)))
@@ -192,9 +182,7 @@ def _without_fold(
         return []
     remaining = rows.take(others).scored_by(model)
     evidence, known, _ = remaining.evidence(sources)
-    alike = model.classes == rows.model.classes and list(known) == list(pieces)
-    settings: dict[str, Any] = {"wide": len(pieces) >= WIDE, "tol": ROUGH, "start": start if alike else None}
-    paths = candidate_paths(evidence, known, remaining.selected(sources), **settings)
+    paths = candidate_paths(evidence, known, remaining.selected(sources), wide=len(pieces) >= WIDE, tol=ROUGH)
     return [_expand(path, known, pieces, model.classes, rows.model.classes) for path in paths]
 
 

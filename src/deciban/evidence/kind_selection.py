@@ -41,9 +41,11 @@ def kinds_without_gain(
     0.1 % of the log-loss, or may gain that much by its standard error. Weights are fitted to half of the rows and
     judged by the other half. Pairs are used in any case if a number of them is asked for.
     """
+    if len(np.unique(sample.labels.codes)) < 2:
+        return ()
     compared = _Compared.of(sample, schema, plans, missing, settings)
     others = {kind for kind in compared.kinds if kind is not None}
-    used = {kind for kind in others if settings.pairs and kind is PairTables}
+    used: set[type[BlockEvidence]] = {kind for kind in others if settings.pairs and kind is PairTables}
     losses = compared.losses(used)
     while others - used:
         tried = {kind: compared.losses({*used, kind}) for kind in sorted(others - used, key=lambda kind: kind.__name__)}

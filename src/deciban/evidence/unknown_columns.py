@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deciban.evidence.block_evidence import EvidencePiece
-from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, piece_gains
+from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mean_weights, piece_gains
 from deciban.evidence.evidence_by_block import EvidenceByBlock
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS
@@ -40,11 +40,12 @@ class ColumnChanges:
 
 
 def column_changes(
-    rows: EvidenceRows, sources: EvidenceByBlock, candidate: str, start: Mapping[str, PieceWeights]
+    rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float], start: Mapping[str, PieceWeights]
 ) -> list[ColumnChanges]:
-    """The changes of a candidate's weights for every feature with a weight, or for the most informative of many.
+    """The changes for every feature with a weight, or for the most informative of many.
 
-    The fits begin at the weights in `start`. If hiding a feature hardly increases the loss, nothing changes, and its missing values, if any, stay evidence.
+    The fits of candidates begin at the weights in `start`. If hiding a feature hardly increases the loss, nothing
+    changes, and its missing values, if any, stay evidence.
     """
     pieces = [piece for _, source in sources for piece in source.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
@@ -52,7 +53,7 @@ def column_changes(
     sample, fold_of_row = sample.deduplicated().in_folds()
     whole, _, _ = sample.evidence(sources)
     sample = sample.without_checks()
-    fit = _Fit(pieces, sample.selected(sources), candidate, start)
+    fit = _Fit(pieces, sample.selected(sources), shares, start)
     base = fit(whole)
     if not base.values.any():
         return []
@@ -82,26 +83,25 @@ def column_changes(
 
 
 class _Fit:
-    """Fits one candidate; later fits start where the first ended."""
+    """Fits the candidates and takes their mean by the shares; later fits start where the first ended."""
 
     def __init__(
         self,
         pieces: Sequence[EvidencePiece],
         selected: BoolArray,
-        candidate: str,
+        shares: dict[str, float],
         start: Mapping[str, PieceWeights],
     ) -> None:
-        self.pieces, self.selected, self.candidate, self.start = pieces, selected, candidate, start
+        self.pieces, self.selected, self.shares, self.start = pieces, selected, shares, start
         self.fitted = False
 
     def __call__(self, evidence: Evidence) -> PieceWeights:
-        wide = len(self.pieces) >= WIDE
-        settings: dict[str, Any] = {"wide": wide, "tol": EXACT, "names": [self.candidate], "start": self.start}
-        paths = candidate_paths(evidence, self.pieces, self.selected, **settings)
-        weights = next(weights for path in paths for name, weights in path if name == self.candidate)
+        settings: dict[str, Any] = {"wide": len(self.pieces) >= WIDE, "tol": EXACT, "names": self.shares}
+        paths = candidate_paths(evidence, self.pieces, self.selected, start=self.start, **settings)
+        weights = {name: weights for path in paths for name, weights in path if name in self.shares}
         if not self.fitted:
-            self.start, self.fitted = {self.candidate: weights}, True
-        return weights
+            self.start, self.fitted = weights, True
+        return mean_weights(list(weights.values()), [self.shares[name] for name in weights])
 
 
 def _columns(rows: EvidenceRows, evidence: Evidence, pieces: Sequence[EvidencePiece], base: PieceWeights) -> list[int]:

@@ -146,7 +146,7 @@ class Weights:
         chosen = {name: weights for path in paths for name, weights in path if name in crossed.shares}
         mean = fitting.mean_weights(list(chosen.values()), [crossed.shares[name] for name in chosen])
         folds = np.stack([fold.values for fold in crossed.folds])
-        changes = unknown_columns.column_changes(rows, sources, max(crossed.shares, key=crossed.shares.__getitem__), chosen)
+        changes = unknown_columns.column_changes(rows, sources, crossed.shares, chosen)
         changed = sum((np.abs(change.change.values) for change in changes), np.zeros_like(mean.values))
         kept = np.flatnonzero((mean.values + changed).any(axis=1) | folds.any(axis=(0, 2)))
         return cls(
