@@ -39,12 +39,13 @@ def kinds_without_gain(
 
     To the evidence of single features, kinds are added one by one, the best first, as long as the next one gains
     0.1 % of the log-loss, or may gain that much by its standard error. Weights are fitted to half of the rows and
-    judged by the other half. Pairs are used in any case if a number of them is asked for.
+    judged by the other half. Pairs are used in any case if a number of them is asked for; otherwise only if some of
+    these rows find any.
     """
     if len(np.unique(sample.labels.codes)) < 2:
         return ()
     compared = _Compared.of(sample, schema, plans, missing, settings)
-    others = {kind for kind in compared.kinds if kind is not None}
+    others: set[type[BlockEvidence]] = {kind for kind in compared.kinds if kind is not None}
     used: set[type[BlockEvidence]] = {kind for kind in others if settings.pairs and kind is PairTables}
     losses = compared.losses(used)
     while others - used:
@@ -54,6 +55,8 @@ def kinds_without_gain(
         if gains.sum() + sqrt(len(gains)) * gains.std() < LEAST * losses.sum():
             break
         used, losses = {*used, best}, tried[best]
+    if settings.pairs is None:
+        others.add(PairTables)
     return others - used
 
 

@@ -8,11 +8,13 @@ hidden, and the change is kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from deciban import _kernels
 from deciban.evidence.block_evidence import EvidencePiece
 from deciban.evidence.candidates import WIDE, PieceWeights, candidate_paths, mean_weights, piece_gains
 from deciban.evidence.evidence_by_block import EvidenceByBlock
@@ -23,6 +25,7 @@ from deciban.types import BoolArray, FloatArray
 
 FEWEST_ROWS, MOST_ROWS = 500, 2_500  # that changes are fitted to
 MOST_CELLS = 1 << 18  # of evidence of these rows, if they are more than the fewest
+PARALLEL_CELLS = 1 << 16  # of evidence of these rows, from which columns are hidden in parallel
 MOST_COLUMNS = 32  # with changes: the most informative by themselves
 EXACT = 1e-7  # tol of the fits
 LEAST = 1.0  # nats that are lost if the feature is hidden and weights do not change: a change cannot gain more
@@ -62,14 +65,14 @@ def column_changes(
     others = [np.flatnonzero(fold_of_row != f) for f in range(FOLDS)]
     any_missing = any(mask.any() for mask in missing.values())
     base_of_folds = [fit(whole.take(index)) for index in others] if any_missing else []
-    changes, total = [], _losses(base, whole).sum()
-    for column in _columns(rows, whole, pieces, base):
+    total = _losses(base, whole).sum()
+
+    def change(column: int) -> ColumnChanges:
         hidden = frozenset(j for j in range(len(schema.all_names)) if column in schema.source_columns((j,)))
         without = sample.evidence_hiding(whole, sources, hidden)
         has_missing = column in missing and bool(missing[column].any())
         if _losses(base, without).sum() < total + LEAST:
-            changes.append(ColumnChanges(column, has_missing, base - base, ()))
-            continue
+            return ColumnChanges(column, has_missing, base - base, ())
         weights = fit(without)
         informative, folds = False, tuple[PieceWeights, ...]()
         if has_missing:
@@ -78,8 +81,13 @@ def column_changes(
             informative = bool(gain > CHANCE)
             if not informative:
                 folds = tuple(fit(without.take(i)) - fold for i, fold in zip(others, base_of_folds, strict=True))
-        changes.append(ColumnChanges(column, informative, weights - base, folds))
-    return changes
+        return ColumnChanges(column, informative, weights - base, folds)
+
+    columns = _columns(rows, whole, pieces, base)
+    if whole.values.size < PARALLEL_CELLS:
+        return [change(column) for column in columns]
+    with ThreadPoolExecutor(_kernels.thread_count()) as pool:
+        return list(pool.map(change, columns))
 
 
 class _Fit:
