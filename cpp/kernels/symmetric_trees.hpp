@@ -191,6 +191,11 @@ private:
     void find_leaves(std::size_t tree, const std::uint8_t* by_column, std::size_t n,
                      std::array<std::uint8_t, block_rows>& leaf) const {
         std::fill_n(leaf.begin(), n, std::uint8_t{0});
+        constexpr std::size_t few_rows = 8;  // for which calls for vectors would take longer
+        if (n < few_rows) {
+            for (std::size_t i = 0; i < n; ++i) leaf[i] = leaf_of(tree, by_column + i);
+            return;
+        }
         for (std::size_t level = 0; level < depth_; ++level) {
             const std::int32_t column = column_[tree * depth_ + level];
             const auto code = static_cast<std::uint8_t>(code_[tree * depth_ + level]);
@@ -200,6 +205,21 @@ private:
                 add_bits(by_column + static_cast<std::size_t>(column) * block_rows, n, code, ordered_[column],
                          leaf.data());
         }
+    }
+
+    // The leaf of one row, whose codes are block_rows apart.
+    std::uint8_t leaf_of(std::size_t tree, const std::uint8_t* codes) const {
+        unsigned leaf = 0;
+        for (std::size_t level = 0; level < depth_; ++level) {
+            const std::int32_t column = column_[tree * depth_ + level], code = code_[tree * depth_ + level];
+            unsigned right = 0;
+            if (column >= 0) {
+                const std::int32_t value = codes[static_cast<std::size_t>(column) * block_rows];
+                right = ordered_[column] ? value > code : value != code;
+            }
+            leaf = 2 * leaf + right;
+        }
+        return static_cast<std::uint8_t>(leaf);
     }
 
     void find_free(std::size_t tree, const std::uint8_t* unknown, std::size_t n,
