@@ -1,5 +1,6 @@
 #include <nanobind/stl/string.h>
 
+#include "../kernels/term_scorer.hpp"
 #include "../kernels/tokens.hpp"
 #include "arrays.hpp"
 
@@ -155,7 +156,75 @@ static bool bind_ascending_terms(Text text, Ends ends) {
                            expect_terms("the ends of terms do not match the text", text, ends));
 }
 
+// Columns of texts, each a dict with the columns of a scorer: spans of their UTF-8, and what keeps it in memory.
+class DictDocuments {
+public:
+    DictDocuments(const nb::list& rows, const std::vector<std::string>& columns) {
+        std::vector<nb::str> keys;
+        for (const auto& column : columns) keys.emplace_back(column.data(), column.size());
+        for (const nb::handle row : rows)
+            for (const auto& key : keys) add(nb::cast<nb::dict>(row)[key]);
+        documents = {buffers_.data(), spans_.data(), nb::len(rows), columns.size()};
+    }
+
+    Documents documents;
+
+private:
+    std::vector<nb::object> held_;
+    std::vector<const char*> buffers_;
+    std::vector<std::int64_t> spans_;
+
+    void add(nb::object text) {
+        Py_ssize_t size = -1;
+        const char* bytes = nullptr;
+        if (!text.is_none()) {
+            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text must be str or None");
+            bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+            if (!bytes) {  // lone surrogates
+                PyErr_Clear();
+                text = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
+                if (!text.is_valid()) nb::raise_python_error();
+                bytes = PyBytes_AS_STRING(text.ptr());
+                size = PyBytes_GET_SIZE(text.ptr());
+            }
+        }
+        spans_.insert(spans_.end(), {static_cast<std::int64_t>(buffers_.size()), 0, size});
+        buffers_.push_back(bytes);
+        held_.push_back(std::move(text));
+    }
+};
+
+static nb::list bind_best(const TermScorer& scorer, nb::list rows) {
+    const DictDocuments texts(rows, scorer.columns);
+    std::vector<BestClass> best;
+    {
+        nb::gil_scoped_release release;
+        best = scorer.best(texts.documents);
+    }
+    nb::list out;
+    for (std::size_t i = 0; i < best.size(); ++i) {
+        if (scorer.scores(texts.documents, i))
+            out.append(nb::make_tuple(best[i].label, best[i].probability, best[i].nats));
+        else
+            out.append(nb::none());
+    }
+    return out;
+}
+
+static nb::tuple texts_of(const std::vector<std::string>& names) {
+    nb::list out;
+    for (const auto& name : names) out.append(nb::str(name.data(), name.size()));
+    return nb::tuple(out);
+}
+
 void bind_text(nb::module_& m) {
+    nb::class_<TermScorer>(m, "TermScorer")
+        .def(
+            "__init__", [](TermScorer* self, nb::bytes tables) { new (self) TermScorer(tables.c_str(), tables.size()); },
+            nb::arg("tables"))
+        .def_prop_ro("columns", [](const TermScorer& self) { return texts_of(self.columns); })
+        .def_prop_ro("classes", [](const TermScorer& self) { return texts_of(self.classes); })
+        .def("best", &bind_best, nb::arg("rows"));
     nb::class_<Vocabulary>(m, "Vocabulary")
         .def(
             "__init__",

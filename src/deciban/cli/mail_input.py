@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from deciban.data.files.mail_message import Mail
 
+READ = 1 << 16  # bytes of a mail that are read at once: most have fewer, and larger buffers cost more than the reading
 BATCH, MAX_BATCH_CHARACTERS = 256, 1 << 24  # limits of what is classified at a time: mails, and their characters
 
 
@@ -22,8 +23,10 @@ def mails_of(name: str, options: argparse.Namespace) -> Iterator[tuple[str, byte
     else:
         from deciban.data.files.mail_message import MAX_BYTES
 
-        with open(name, "rb") as file:
-            data = file.read(-1 if options.mbox else MAX_BYTES + 1)
+        with open(name, "rb", 0) as file:
+            data = file.read(-1 if options.mbox else READ)
+            while not options.mbox and READ <= len(data) <= MAX_BYTES and (more := file.read(MAX_BYTES + 1 - len(data))):
+                data += more
     if not options.mbox:
         yield name, data
         return

@@ -11,8 +11,8 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
@@ -59,8 +59,7 @@ class NotMail(DecibanError):
     """These bytes do not begin as a mail does."""
 
 
-@dataclass(frozen=True)
-class Mail:
+class Mail(NamedTuple):
     """The texts of a mail.
 
     texts : {column: text}; None without such a header, "" without links, attachments or body
@@ -108,17 +107,17 @@ def parse(data: bytes) -> Mail:
     return Mail(texts, reader.replaced, tuple(reader.problems))
 
 
-@dataclass
 class _Reader:
     """Collects the texts of a mail part by part. Parts are ranges of bytes, not copies: there may be many, nested."""
 
-    data: bytes
-    bodies: list[str] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    attachments: list[str] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    replaced: int = 0
-    problems: dict[str, None] = field(default_factory=dict)  # in order, without duplicates
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.bodies: list[str] = []
+        self.links: list[str] = []
+        self.attachments: list[str] = []
+        self.kinds: list[str] = []
+        self.replaced = 0
+        self.problems: dict[str, None] = {}  # in order, without duplicates
 
     def problem(self, text: str) -> None:
         self.problems[text] = None
