@@ -1,5 +1,6 @@
 #include <nanobind/stl/string.h>
 
+#include "../kernels/mail_headers.hpp"
 #include "../kernels/term_scorer.hpp"
 #include "../kernels/tokens.hpp"
 #include "arrays.hpp"
@@ -217,7 +218,45 @@ static nb::tuple texts_of(const std::vector<std::string>& names) {
     return nb::tuple(out);
 }
 
+// {name: values} of the wanted headers, unfolded; where the body begins; whether there were more lines.
+static nb::tuple bind_read_headers(nb::bytes data, std::size_t begin, std::size_t end, nb::frozenset wanted,
+                                   std::size_t max_lines) {
+    expect(begin <= end && end <= data.size(), "the range is not within the data");
+    const char* const bytes = data.c_str();
+    nb::dict out;
+    nb::object values;  // of the current header: a list, or nothing if it is not wanted
+    std::string value;
+    const auto finish = [&] {
+        if (values.is_valid()) nb::cast<nb::list>(values).append(nb::bytes(value.data(), value.size()));
+    };
+    const HeadersEnd read = read_headers(
+        bytes, begin, end, max_lines,
+        [&](const std::string& name) {
+            finish();
+            values = nb::object();
+            const nb::bytes key(name.data(), name.size());
+            if (!wanted.contains(key)) return;
+            if (!out.contains(key)) out[key] = nb::list();
+            values = out[key];
+            value.clear();
+        },
+        [&](std::size_t from, std::size_t to) {
+            if (values.is_valid()) value.append(bytes + from, to - from);
+        });
+    finish();
+    return nb::make_tuple(out, read.body, read.truncated);
+}
+
 void bind_text(nb::module_& m) {
+    m.def("read_headers", &bind_read_headers, nb::arg("data"), nb::arg("begin"), nb::arg("end"), nb::arg("wanted"),
+          nb::arg("max_lines"));
+    m.def(
+        "fingerprint",
+        [](nb::bytes data) {
+            const auto hash = fingerprint(data.c_str(), data.size());
+            return nb::bytes(reinterpret_cast<const char*>(hash.data()), sizeof(hash));
+        },
+        nb::arg("data"));
     nb::class_<TermScorer>(m, "TermScorer")
         .def(
             "__init__", [](TermScorer* self, nb::bytes tables) { new (self) TermScorer(tables.c_str(), tables.size()); },

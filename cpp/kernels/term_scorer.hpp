@@ -1,6 +1,9 @@
 // Scores of documents in several columns by tables of terms, which are read from bytes: what a mail filter needs.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,6 +13,18 @@
 #include "tokens.hpp"
 
 namespace deciban {
+
+// 128 bits that differ where bytes do, but for chance: for a cache, not against who wants them to agree.
+inline std::array<std::uint64_t, 2> fingerprint(const char* bytes, std::size_t size) {
+    std::array<std::uint64_t, 2> hash{0x9E3779B97F4A7C15u ^ size, 0xD6E8FEB86659FD93u + size};
+    for (std::size_t at = 0; at < size; at += 16) {
+        std::uint64_t words[2] = {0, 0};
+        std::memcpy(words, bytes + at, std::min<std::size_t>(16, size - at));
+        hash[0] = mix_product(hash[0] ^ words[0], words[1] ^ 0xA0761D6478BD642Fu) ^ hash[0] << 1;
+        hash[1] = mix_product(hash[1] ^ words[1], words[0] ^ 0xE7037ED1A0B428DBu) ^ hash[1] << 1;
+    }
+    return hash;
+}
 
 // Reads numbers and text from bytes that may be damaged: a length is checked before anything is allocated for it.
 class ByteReader {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from hashlib import sha256
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from deciban.mail.filter import Verdict
     from deciban.persist.storage import FilePath
 
-MAGIC = b"deciban score tables 1\n"  # what follows: 32 bytes of `_key`, a checksum of the tables, the tables
-HASH_BYTES = 32
+MAGIC = b"deciban score tables 1\n"  # what follows: `_key` of the model file, fingerprint of the tables, the tables
+FINGERPRINT_BYTES = 16
 DECIBANS = 10.0 / log(10.0)  # in a nat
 
 
@@ -67,9 +66,9 @@ def cached(path: FilePath) -> ScoreTables | None:
             if hasattr(os, "getuid") and status.st_uid != os.getuid():
                 return None
             data = file.read()
-        start = len(MAGIC) + 2 * HASH_BYTES
+        start = len(MAGIC) + 2 * FINGERPRINT_BYTES
         tables = data[start:]
-        if data[:start] == MAGIC + _key(path) + sha256(tables).digest():
+        if data[:start] == MAGIC + _key(path) + _kernels.fingerprint(tables):
             return ScoreTables(tables, path)
     return None
 
@@ -85,7 +84,7 @@ def keep(path: FilePath, key: bytes, tables: bytes) -> None:
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             with open(os.open(temporary, flags, 0o600), "wb") as file:  # words of mails are nobody else's
-                file.write(MAGIC + key + sha256(tables).digest())
+                file.write(MAGIC + key + _kernels.fingerprint(tables))
                 file.write(tables)
             os.replace(temporary, place)
         finally:
@@ -94,7 +93,7 @@ def keep(path: FilePath, key: bytes, tables: bytes) -> None:
 
 
 def key_of(path: FilePath) -> bytes | None:
-    """What tables of a model file are kept under: a hash of the file and of the version of this library."""
+    """What tables of a model file are kept under: a fingerprint of the file and of the version of this library."""
     with suppress(OSError, ValueError):
         return _key(path) if os.path.isfile(path) else None
     return None
@@ -102,7 +101,7 @@ def key_of(path: FilePath) -> bytes | None:
 
 def _key(path: FilePath) -> bytes:
     with open(path, "rb") as file:
-        return sha256(deciban.__version__.encode() + b"\n" + file.read()).digest()
+        return _kernels.fingerprint(file.read() + deciban.__version__.encode())
 
 
 def _place(path: FilePath) -> str | None:
@@ -110,4 +109,4 @@ def _place(path: FilePath) -> str | None:
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     if not os.path.isabs(folder):
         return None
-    return os.path.join(folder, "deciban", sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32])
+    return os.path.join(folder, "deciban", _kernels.fingerprint(os.fsencode(os.path.realpath(path))).hex())
