@@ -206,8 +206,7 @@ static nb::list bind_best(const TermScorer& scorer, nb::list rows) {
     for (std::size_t i = 0; i < best.size(); ++i) {
         if (scorer.scores(texts.documents, i))
             out.append(nb::make_tuple(best[i].label, best[i].probability, best[i].nats));
-        else
-            out.append(nb::none());
+        else out.append(nb::none());
     }
     return out;
 }
@@ -250,17 +249,26 @@ static nb::tuple bind_read_headers(nb::bytes data, std::size_t begin, std::size_
 void bind_text(nb::module_& m) {
     m.def("read_headers", &bind_read_headers, nb::arg("data"), nb::arg("begin"), nb::arg("end"), nb::arg("wanted"),
           nb::arg("max_lines"));
+    const auto range = [](const nb::bytes& data, std::size_t begin) {
+        expect(begin <= data.size(), "the range is not within the data");
+        return std::pair{data.c_str() + begin, data.size() - begin};
+    };
     m.def(
         "fingerprint",
-        [](nb::bytes data) {
-            const auto hash = fingerprint(data.c_str(), data.size());
+        [range](nb::bytes data, std::size_t begin) {
+            const auto [bytes, size] = range(data, begin);
+            const auto hash = fingerprint(bytes, size);
             return nb::bytes(reinterpret_cast<const char*>(hash.data()), sizeof(hash));
         },
-        nb::arg("data"));
+        nb::arg("data"), nb::arg("begin") = 0);
     nb::class_<TermScorer>(m, "TermScorer")
         .def(
-            "__init__", [](TermScorer* self, nb::bytes tables) { new (self) TermScorer(tables.c_str(), tables.size()); },
-            nb::arg("tables"))
+            "__init__",
+            [range](TermScorer* self, nb::bytes data, std::size_t begin) {
+                const auto [bytes, size] = range(data, begin);
+                new (self) TermScorer(bytes, size);
+            },
+            nb::arg("tables"), nb::arg("begin") = 0)
         .def_prop_ro("columns", [](const TermScorer& self) { return texts_of(self.columns); })
         .def_prop_ro("classes", [](const TermScorer& self) { return texts_of(self.classes); })
         .def("best", &bind_best, nb::arg("rows"));

@@ -13,8 +13,8 @@ struct HeadersEnd {
 };
 
 // Reads headers from data[begin, end) up to an empty line, or to a line that is no header. Calls start(name) with the
-// name of each, in lower case, and then add(begin, end) for the text of its line and of each continuation line, which is
-// a range of data.
+// name of each, in lower case, and then add(begin, end) for the text of its line and of each continuation line, which
+// is a range of data.
 template <class Start, class Add>
 HeadersEnd read_headers(const char* data, std::size_t begin, std::size_t end, std::size_t max_lines, const Start& start,
                         const Add& add) {

@@ -80,12 +80,13 @@ struct BestClass {
     double probability, nats;
 };
 
-// z = start + Σ_tables (absent + Σ_t evidence[t] + Σ_distinct t once[t]) over the terms t of the table's columns. With a
-// prior share ε, scores become log ((1 − ε)·softmax(z) + ε·prior).
+// z = start + Σ_tables (absent + Σ_t evidence[t] + Σ_distinct t once[t]) over the terms t of the table's columns. With
+// a prior share ε, scores become log ((1 − ε)·softmax(z) + ε·prior).
 //
 // The bytes hold 64-bit numbers in the machine's order: columns, each by name; classes, each by name; start (K),
-// log prior (K), ε; columns without which a document is not scored; tables, each with columns, options of the tokenizer (6), terms (V), the length of their text, the
-// ends of the terms (V), evidence (V, K), once (V, K), absent (K), and the text.
+// log prior (K), ε; columns without which a document is not scored; tables, each with columns, options of the tokenizer
+// (6), terms (V), the length of their text, the ends of the terms (V), evidence (V, K), once (V, K), absent (K), and
+// the text.
 class TermScorer {
 public:
     TermScorer(const char* bytes, std::size_t size) {
@@ -148,8 +149,8 @@ private:
         std::vector<std::uint64_t> columns;
         TokenizerOptions options;
         std::unique_ptr<Vocabulary> vocabulary;
-        std::size_t width;  // of a row of evidence: K for every occurrence, then K for the first one, padded
-        Doubles evidence;  // (V, width)
+        std::size_t width;  // of a row of evidence: K for every occurrence, then K for the first one
+        std::vector<double> evidence;  // (V, width)
         std::vector<double> absent;  // (K)
 
         Table(ByteReader& reader, const std::vector<std::string>& names, std::size_t k) {
@@ -159,10 +160,11 @@ private:
             if (cut[0] < 1 || cut[2] < 1 || cut[1] > MAX_NGRAM || cut[3] > MAX_NGRAM || cut[5] > 31)
                 throw std::invalid_argument("tables: terms cannot be cut in this way");
             options = {cut[0], cut[1], cut[2], cut[3], cut[4] != 0, static_cast<unsigned>(cut[5])};
-            const std::size_t n = reader.count(8 + 16 * k);
-            const std::uint64_t text_bytes = reader.number();
+            const std::size_t n = reader.count(8 + 8 * k);
+            const std::uint64_t text_bytes = reader.number(), parts = reader.number();
             const auto ends = reader.array<std::int64_t>(n);
-            const auto often = reader.array<double>(n * k), once = reader.array<double>(n * k);
+            const auto often = reader.array<double>(parts & 1 ? n * k : 0);
+            const auto once = reader.array<double>(parts & 2 ? n * k : 0);
             absent = reader.array<double>(k);
             const auto text = reader.array<char>(text_bytes);
             std::int64_t before = 0;
@@ -173,12 +175,12 @@ private:
             if (static_cast<std::uint64_t>(before) != text_bytes)
                 throw std::invalid_argument("tables: the ends of terms do not fit their text");
             vocabulary = std::make_unique<Vocabulary>(text.data(), ends.data(), n);
-            width = padded(2 * k);
+            width = 2 * k;
             evidence.assign(n * width, 0.0);
             for (std::size_t t = 0; t < n; ++t)
                 for (std::size_t c = 0; c < k; ++c) {
-                    evidence[t * width + c] = often[t * k + c];
-                    evidence[t * width + k + c] = once[t * k + c];
+                    if (!often.empty()) evidence[t * width + c] = often[t * k + c];
+                    if (!once.empty()) evidence[t * width + k + c] = once[t * k + c];
                 }
         }
     };
@@ -187,7 +189,7 @@ private:
     // Adds the evidence of the terms of one document and one table.
     class Sink {
     public:
-        explicit Sink(const Tables& tables, std::size_t k) : k_(k), sums_(padded(2 * k)) {
+        explicit Sink(const Tables& tables, std::size_t k) : k_(k), sums_(2 * k) {
             for (const auto& table : tables) last_.emplace_back(table->vocabulary->size(), 0);
         }
 
@@ -224,7 +226,7 @@ private:
 
     private:
         std::size_t k_;
-        Doubles sums_;
+        std::vector<double> sums_;
         std::vector<std::vector<std::uint32_t>> last_;  // of each table, the last document with a term
         std::uint32_t* last_of_table_ = nullptr;
         std::uint32_t document_ = 0;

@@ -16,14 +16,13 @@ from deciban.cli.process_exit import say
 
 if TYPE_CHECKING:
     import argparse
-
     from collections.abc import Callable, Sequence
 
     from deciban.data.files.mail_message import Mail
-    from deciban.mail.filter import Filter, Texts, Verdict
+    from deciban.mail.filter import Filter, Verdict
     from deciban.mail.score_tables import Score
 
-    Classify = Callable[[Sequence[Texts]], Sequence[Verdict | Score]]
+    Classify = Callable[[Sequence[dict[str, str | None]]], Sequence[Verdict | Score]]
     AsBytes = Callable[[Any, float, str, Mail], bytes]
 
 MANY = 64  # mails, from which on it pays to keep score tables

@@ -50,10 +50,12 @@ def encoded_tables(score: ScoreFormula) -> bytes | None:
     needed = [code.column for code in score.unknown if code.missing < 0]  # their absence changes weights
     parts += [_integers([len(needed), *needed]), _integers([len(tables)])]
     for table in tables:
-        size = [len(table.terms), len(table.terms.text)]
+        evidence = [part if part.any() else None for part in (table.often, table.once)]
+        present = sum(bit for bit, part in zip((1, 2), evidence, strict=True) if part is not None)
+        size = [len(table.terms), len(table.terms.text), present]
         parts += [_integers([len(table.columns), *table.columns, *map(int, table.cut), *size])]
-        parts += [_integers(table.terms.ends), _floats(table.often), _floats(table.once), _floats(table.absent)]
-        parts.append(table.terms.text.tobytes())
+        parts += [_integers(table.terms.ends), *(_floats(part) for part in evidence if part is not None)]
+        parts += [_floats(table.absent), table.terms.text.tobytes()]
     return b"".join(parts)
 
 

@@ -26,14 +26,11 @@ from deciban.generative.classifier_state import NaiveBayesSettings, NaiveBayesSt
 from deciban.generative.estimate import Settings
 from deciban.generative.model import Generative
 from deciban.generative.plan import Plan
-from deciban.lazy import lazy
 from deciban.persist import storage
 from deciban.persist.codec import StoredModel
 from deciban.persist.model_file import read_stored, write_stored
 from deciban.persist.storage import FilePath
 from deciban.types import FloatArray, IntArray, Level
-
-encoded = lazy("deciban.mail.encoded_tables")  # after many mails only
 
 Texts = Mapping[str, str | None]  # of a mail: see deciban.data.files.mail_message
 MOST_TERMS = 6  # in a verdict
@@ -184,13 +181,15 @@ class Filter:
         """The same scores as tables, for `ScoreTables`; None if they are no plain sum over terms of mails."""
         if self._reads_documents or len(self.classes) < 2:
             return None
+        from deciban.mail.encoded_tables import encoded_tables
+
         if self.stored.kind == EVIDENCE:
             from deciban.evidence.evidence_formulas import evidence_formula
 
-            return encoded.encoded_tables(evidence_formula(self._scorer))
+            return encoded_tables(evidence_formula(self._scorer))
         from deciban.generative.estimate_formulas import estimate_formula
 
-        return encoded.encoded_tables(estimate_formula(self._scorer))
+        return encoded_tables(estimate_formula(self._scorer))
 
     def _text_blocks(self) -> Iterator[tuple[Block, Any, FloatArray | None]]:
         """Text blocks with their parameters and the weights (K) of their evidence; None for weights of 1."""

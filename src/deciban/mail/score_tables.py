@@ -15,7 +15,7 @@ import deciban
 from deciban import _kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from deciban.mail.filter import Verdict
     from deciban.persist.storage import FilePath
@@ -36,15 +36,15 @@ class Score(NamedTuple):
 class ScoreTables:
     """Classifies mails as the filter in a file does, to within the rounding of sums."""
 
-    def __init__(self, tables: bytes, path: FilePath) -> None:
-        self._scorer = _kernels.TermScorer(tables)
+    def __init__(self, data: bytes, path: FilePath, begin: int = 0) -> None:
+        self._scorer = _kernels.TermScorer(data, begin)
         self._path = path
 
     @property
     def classes(self) -> tuple[str, ...]:
         return self._scorer.classes
 
-    def classify(self, mails: Sequence[Mapping[str, str | None]]) -> list[Score | Verdict]:
+    def classify(self, mails: Sequence[dict[str, str | None]]) -> list[Score | Verdict]:
         """The score of each mail. Those without a column that changes weights are left to the filter itself."""
         classes, best = self.classes, self._scorer.best(list(mails))
         others: Iterator[Verdict] = iter(())
@@ -66,10 +66,9 @@ def cached(path: FilePath) -> ScoreTables | None:
             if hasattr(os, "getuid") and status.st_uid != os.getuid():
                 return None
             data = file.read()
-        start = len(MAGIC) + 2 * FINGERPRINT_BYTES
-        tables = data[start:]
-        if data[:start] == MAGIC + _key(path) + _kernels.fingerprint(tables):
-            return ScoreTables(tables, path)
+        begin = len(MAGIC) + 2 * FINGERPRINT_BYTES
+        if len(data) > begin and data[:begin] == MAGIC + _key(path) + _kernels.fingerprint(data, begin):
+            return ScoreTables(data, path, begin)
     return None
 
 

@@ -292,7 +292,7 @@ def _first_text(values: Sequence[bytes] | None) -> str:
 
 
 def _first_word(values: Sequence[bytes] | None) -> tuple[str, Mapping[str, str]]:
-    """The first header of a name, such as `text/plain; charset="utf-8"`: its first word in lower case, {name: value}."""
+    """The first word of the first header of a name, such as `text/plain; charset="utf-8"`, and its {name: value}."""
     return _parameters(values[0][:MAX_PARAMETERS]) if values else ("", {})
 
 
