@@ -34,6 +34,7 @@ from deciban.types import FloatArray, IntArray, Level
 
 Texts = Mapping[str, str | None]  # of a mail: see deciban.data.files.mail_message
 MOST_TERMS = 6  # in a verdict
+SMOOTHING = 0.1  # of a new filter: with 1 for each of many rare words, a class with few mails gets too many (docs/text.md)
 NAIVE_BAYES, EVIDENCE = "NaiveBayes", "EvidenceClassifier"  # the estimators that read text
 
 
@@ -93,7 +94,7 @@ class Filter:
         schema = Schema(COLUMNS, (kind,) * len(COLUMNS))
         plans = tuple(Plan(Text(), (j,)) for j in range(len(COLUMNS)))
         no_mail = Batch(_frame(COLUMNS, []), np.zeros(0, np.int32), (), None, 0)
-        settings = NaiveBayesSettings({name: Text() for name in COLUMNS})
+        settings = NaiveBayesSettings({name: Text() for name in COLUMNS}, smoothing=SMOOTHING)
         evidence = Generative.observe(no_mail, schema, plans, settings.missing)
         return cls(StoredModel.of(NAIVE_BAYES, settings, NaiveBayesState(generative_=evidence, _label_name="folder")))
 
