@@ -186,7 +186,9 @@ def _filter_bulk(bench: Bench, folder: Path, names: Sequence[str]) -> None:
         ours = _deciban("mail", "filter", folder / kind, "--bulk")
         first = timed(lambda: _run(ours, listed))[0]  # leaves score tables in the cache, for all later runs
         fastest = _fastest(peer, listed)
-        bench.limit(f"the first {len(names):,} mails of a model, {kind}, beside bogofilter -b", 100 * first / fastest, 400, "%")
+        bench.limit(
+            f"the first {len(names):,} mails of a model, {kind}, beside bogofilter -b", 100 * first / fastest, 400, "%"
+        )
         bench.compare(
             f"{len(names):,} mails through filter, {kind}",
             "bogofilter -b",

@@ -34,7 +34,9 @@ from deciban.types import FloatArray, IntArray, Level
 
 Texts = Mapping[str, str | None]  # of a mail: see deciban.data.files.mail_message
 MOST_TERMS = 6  # in a verdict
-SMOOTHING = 0.1  # of a new filter: with 1 for each of many rare words, a class with few mails gets too many (docs/text.md)
+SMOOTHING = (
+    0.1  # of a new filter: with 1 for each of many rare words, a class with few mails gets too many (docs/text.md)
+)
 NAIVE_BAYES, EVIDENCE = "NaiveBayes", "EvidenceClassifier"  # the estimators that read text
 
 
