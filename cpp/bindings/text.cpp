@@ -157,12 +157,19 @@ static bool bind_ascending_terms(Text text, Ends ends) {
                            expect_terms("the ends of terms do not match the text", text, ends));
 }
 
+// A name that was read from bytes.
+static nb::str decoded(const std::string& name) {
+    PyObject* const text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogatepass");
+    if (!text) nb::raise_python_error();  // UnicodeDecodeError, a ValueError
+    return nb::steal<nb::str>(text);
+}
+
 // Columns of texts, each a dict with the columns of a scorer: spans of their UTF-8, and what keeps it in memory.
 class DictDocuments {
 public:
     DictDocuments(const nb::list& rows, const std::vector<std::string>& columns) {
         std::vector<nb::str> keys;
-        for (const auto& column : columns) keys.emplace_back(column.data(), column.size());
+        for (const auto& column : columns) keys.push_back(decoded(column));
         for (const nb::handle row : rows)
             for (const auto& key : keys) add(nb::cast<nb::dict>(row)[key]);
         documents = {buffers_.data(), spans_.data(), nb::len(rows), columns.size()};
@@ -213,7 +220,7 @@ static nb::list bind_best(const TermScorer& scorer, nb::list rows) {
 
 static nb::tuple texts_of(const std::vector<std::string>& names) {
     nb::list out;
-    for (const auto& name : names) out.append(nb::str(name.data(), name.size()));
+    for (const auto& name : names) out.append(decoded(name));
     return nb::tuple(out);
 }
 

@@ -18,8 +18,9 @@ def seeds() -> list[bytes]:
 def run(data: bytes) -> None:
     try:
         scorer = _kernels.TermScorer(data)
+        columns, classes = scorer.columns, scorer.classes  # names that are not UTF-8 are a ValueError too
     except ValueError:
         return
-    for best in scorer.best([dict.fromkeys(scorer.columns, text) for text in TEXTS]):
-        if best is not None and not (best[0] < len(scorer.classes) and (0 <= best[1] <= 1 or math.isnan(best[1]))):
+    for best in scorer.best([dict.fromkeys(columns, text) for text in TEXTS]):
+        if best is not None and not (best[0] < len(classes) and (0 <= best[1] <= 1 or math.isnan(best[1]))):
             raise AssertionError(f"{best} is no class with a probability")

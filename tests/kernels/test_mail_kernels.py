@@ -152,6 +152,10 @@ def test_other_damage():
     ):
         with pytest.raises(ValueError, match=match):
             _kernels.TermScorer(data)
+    no_text = _kernels.TermScorer(EXAMPLE.replace(b"subject", b"\xff\xfebject").replace(b"spam", b"\xed\xa0\x80m"))
+    assert no_text.classes == ("ham", "\ud800m")
+    with pytest.raises(UnicodeDecodeError):
+        no_text.best([{"subject": "buy", "body": ""}])
     with pytest.raises(ValueError, match="not within"):
         _kernels.TermScorer(EXAMPLE, len(EXAMPLE) + 1)
     assert _kernels.TermScorer(b"xyz" + EXAMPLE, 3).classes == ("ham", "spam")

@@ -38,11 +38,8 @@ class ScoreTables:
 
     def __init__(self, data: bytes, path: FilePath, begin: int = 0) -> None:
         self._scorer = _kernels.TermScorer(data, begin)
+        self.classes = self._scorer.classes
         self._path = path
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self._scorer.classes
 
     def classify(self, mails: Sequence[dict[str, str | None]]) -> list[Score | Verdict]:
         """The score of each mail. Those without a column that changes weights are left to the filter itself."""
