@@ -33,7 +33,7 @@ from deciban.families import Text
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 EPOCHS = (1, 2, 3, 5, 10, 25)  # of fastText; its default is 5
 STARTS = 15  # runs of a short process
-CACHE = tempfile.TemporaryDirectory(prefix="deciban-bench-cache-")
+CACHE = os.path.join(tempfile.gettempdir(), f"deciban-bench-cache-{os.getpid()}")  # of score tables
 TOLERATED = 0.002  # difference of accuracies
 
 
@@ -240,7 +240,7 @@ def _deciban(*arguments: object) -> list[object]:
 
 def _run(command: Sequence[object], stdin: bytes = b"") -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["XDG_CACHE_HOME"] = CACHE.name
+    environment["XDG_CACHE_HOME"] = CACHE
     done = subprocess.run([*map(str, command)], input=stdin, capture_output=True, env=environment, check=False)
     if done.returncode not in (0, 1, 2):
         raise RuntimeError(done.stderr.decode("utf-8", "replace")[-500:])
@@ -255,6 +255,7 @@ def _fastest(command: Sequence[object], stdin: bytes, times: int = STARTS) -> fl
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="deciban-bench-") as folder:
         yield Path(folder)
+    shutil.rmtree(CACHE, ignore_errors=True)
 
 
 # SMS -----------------------------------------------------------------------------------------------------------------

@@ -44,6 +44,10 @@ def pytest_configure() -> None:
             signal.signal(number, lambda *_: None)
 
 
+def pytest_unconfigure() -> None:
+    CACHE.cleanup()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session of Spark: two tasks at a time, each of which may fail three times."""
