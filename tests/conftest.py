@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,10 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # Spark's tests are short: a better compiler and a parallel collector cost a third of their time, and gain none.
 SHORT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ |= dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"), SHORT_JAVA)
+
+# Tests leave nothing in the user's cache
+CACHE = tempfile.TemporaryDirectory(prefix="deciban-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 settings.register_profile(
     "deciban",
@@ -37,6 +42,10 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+def pytest_unconfigure() -> None:
+    CACHE.cleanup()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 #include <nanobind/stl/string.h>
 
+#include "../kernels/mail_headers.hpp"
+#include "../kernels/term_scorer.hpp"
 #include "../kernels/tokens.hpp"
 #include "arrays.hpp"
 
@@ -155,7 +157,128 @@ static bool bind_ascending_terms(Text text, Ends ends) {
                            expect_terms("the ends of terms do not match the text", text, ends));
 }
 
+// A name that was read from bytes.
+static nb::str decoded(const std::string& name) {
+    PyObject* const text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogatepass");
+    if (!text) nb::raise_python_error();  // UnicodeDecodeError, a ValueError
+    return nb::steal<nb::str>(text);
+}
+
+// Columns of texts, each a dict with the columns of a scorer: spans of their UTF-8, and what keeps it in memory.
+class DictDocuments {
+public:
+    DictDocuments(const nb::list& rows, const std::vector<std::string>& columns) {
+        std::vector<nb::str> keys;
+        for (const auto& column : columns) keys.push_back(decoded(column));
+        for (const nb::handle row : rows)
+            for (const auto& key : keys) add(nb::cast<nb::dict>(row)[key]);
+        documents = {buffers_.data(), spans_.data(), nb::len(rows), columns.size()};
+    }
+
+    Documents documents;
+
+private:
+    std::vector<nb::object> held_;
+    std::vector<const char*> buffers_;
+    std::vector<std::int64_t> spans_;
+
+    void add(nb::object text) {
+        Py_ssize_t size = -1;
+        const char* bytes = nullptr;
+        if (!text.is_none()) {
+            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text must be str or None");
+            bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+            if (!bytes) {  // lone surrogates
+                PyErr_Clear();
+                text = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
+                if (!text.is_valid()) nb::raise_python_error();
+                bytes = PyBytes_AS_STRING(text.ptr());
+                size = PyBytes_GET_SIZE(text.ptr());
+            }
+        }
+        spans_.insert(spans_.end(), {static_cast<std::int64_t>(buffers_.size()), 0, size});
+        buffers_.push_back(bytes);
+        held_.push_back(std::move(text));
+    }
+};
+
+static nb::list bind_best(const TermScorer& scorer, nb::list rows) {
+    const DictDocuments texts(rows, scorer.columns);
+    std::vector<BestClass> best;
+    {
+        nb::gil_scoped_release release;
+        best = scorer.best(texts.documents);
+    }
+    nb::list out;
+    for (std::size_t i = 0; i < best.size(); ++i) {
+        if (scorer.scores(texts.documents, i))
+            out.append(nb::make_tuple(best[i].label, best[i].probability, best[i].nats));
+        else out.append(nb::none());
+    }
+    return out;
+}
+
+static nb::tuple texts_of(const std::vector<std::string>& names) {
+    nb::list out;
+    for (const auto& name : names) out.append(decoded(name));
+    return nb::tuple(out);
+}
+
+// {name: values} of the wanted headers, unfolded; where the body begins; whether there were more lines.
+static nb::tuple bind_read_headers(nb::bytes data, std::size_t begin, std::size_t end, nb::frozenset wanted,
+                                   std::size_t max_lines) {
+    expect(begin <= end && end <= data.size(), "the range is not within the data");
+    const char* const bytes = data.c_str();
+    nb::dict out;
+    nb::object values;  // of the current header: a list, or nothing if it is not wanted
+    std::string value;
+    const auto finish = [&] {
+        if (values.is_valid()) nb::cast<nb::list>(values).append(nb::bytes(value.data(), value.size()));
+    };
+    const HeadersEnd read = read_headers(
+        bytes, begin, end, max_lines,
+        [&](const std::string& name) {
+            finish();
+            values = nb::object();
+            const nb::bytes key(name.data(), name.size());
+            if (!wanted.contains(key)) return;
+            if (!out.contains(key)) out[key] = nb::list();
+            values = out[key];
+            value.clear();
+        },
+        [&](std::size_t from, std::size_t to) {
+            if (values.is_valid()) value.append(bytes + from, to - from);
+        });
+    finish();
+    return nb::make_tuple(out, read.body, read.truncated);
+}
+
 void bind_text(nb::module_& m) {
+    m.def("read_headers", &bind_read_headers, nb::arg("data"), nb::arg("begin"), nb::arg("end"), nb::arg("wanted"),
+          nb::arg("max_lines"));
+    const auto range = [](const nb::bytes& data, std::size_t begin) {
+        expect(begin <= data.size(), "the range is not within the data");
+        return std::pair{data.c_str() + begin, data.size() - begin};
+    };
+    m.def(
+        "fingerprint",
+        [range](nb::bytes data, std::size_t begin) {
+            const auto [bytes, size] = range(data, begin);
+            const auto hash = fingerprint(bytes, size);
+            return nb::bytes(reinterpret_cast<const char*>(hash.data()), sizeof(hash));
+        },
+        nb::arg("data"), nb::arg("begin") = 0);
+    nb::class_<TermScorer>(m, "TermScorer")
+        .def(
+            "__init__",
+            [range](TermScorer* self, nb::bytes data, std::size_t begin) {
+                const auto [bytes, size] = range(data, begin);
+                new (self) TermScorer(bytes, size);
+            },
+            nb::arg("tables"), nb::arg("begin") = 0)
+        .def_prop_ro("columns", [](const TermScorer& self) { return texts_of(self.columns); })
+        .def_prop_ro("classes", [](const TermScorer& self) { return texts_of(self.classes); })
+        .def("best", &bind_best, nb::arg("rows"));
     nb::class_<Vocabulary>(m, "Vocabulary")
         .def(
             "__init__",

@@ -7,12 +7,16 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from deciban.lazy import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy("numpy")  # a mail filter may do without it
 
 
 class DecibanError(ValueError):
@@ -210,10 +214,10 @@ class DroppedBlocksWarning(DecibanWarning):
     """A merge has dropped joint blocks that only one of the models has."""
 
 
-@dataclass
 class CapturedWarnings:
-    messages: list[str] = field(default_factory=list)
-    impossible: int = 0  # rows that are impossible under every class
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.impossible = 0  # rows that are impossible under every class
 
 
 _captured: ContextVar[CapturedWarnings | None] = ContextVar("captured", default=None)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import deciban as db
 from deciban.cli import mail
+from deciban.cli.mail_filter import MANY
 from deciban.cli.mail_verdict import with_header
 from deciban.data.files.mail_message import parse
 from deciban.mail.filter import Filter, Verdict
@@ -565,6 +566,52 @@ def test_files_json_and_bulk(office, tmp_path):
         assert (each["file"], each["sure"]) == (str(name), verdict.probability >= 0.9)
         assert (each["replaced"], each["problems"]) == (0, [])
     assert deliver("filter", path, "-b", data=b"") == (b"", "")
+
+
+WITHOUT_NUMPY = """
+import sys
+from deciban.cli import main
+try:
+    main()
+finally:
+    print("numpy" in sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("kind", ["nb", "ev"])
+def test_many_mails_leave_tables_for_the_next_many(kind, office, model, tmp_path, monkeypatch):
+    """With which these are classified without numpy; and a model that has changed is read again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "other.deciban"
+    path.write_bytes((office / f"{kind}.deciban").read_bytes())
+    for i in range(MANY):
+        (tmp_path / f"{i}.eml").write_bytes(written(["ham", "spam"][i % 2], i))
+    listed = "".join(f"{tmp_path}/{i}.eml\n" for i in range(MANY)).encode()
+
+    def filtered(*options, data=listed):
+        line = ["mail", "filter", path, "--bulk", *options]
+        with process(*line, program=WITHOUT_NUMPY, stdout=subprocess.PIPE) as running:
+            out, err = running.communicate(data, timeout=120)
+        return out, err == b"True\n"
+
+    few, with_numpy = filtered(data=listed[: listed.index(b"\n")])
+    assert with_numpy
+    assert not (tmp_path / "cache").exists()
+    all_, with_numpy = filtered()
+    assert with_numpy
+    assert filtered() == (all_, False)
+    assert filtered(data=listed[: listed.index(b"\n")]) == (few, False)
+    assert filtered("--pos-label", "ham") == (all_, False)
+    assert filtered("--json")[1]
+    out, err = deliver("filter", path, "-b", "--pos-label", "news", data=listed, code=3)
+    assert (out, "only the classes ham, spam" in err) == (b"", True)
+    deliver("learn", path, "--as", "spam", data=HAM)
+    changed, with_numpy = filtered()
+    assert with_numpy
+    assert changed != all_
+    assert filtered() == (changed, False)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "damaged" in deliver("filter", path, "-b", data=listed, code=3)[1]
 
 
 def test_json_has_no_infinity(office, tmp_path):

@@ -1,9 +1,11 @@
-"""Mail: whatever the bytes, a mail is texts in UTF-8, and a mailbox is mails."""
+"""Mail: whatever the bytes, a mail is texts in UTF-8, its headers are as in plain Python, and a mailbox is mails."""
 
 from __future__ import annotations
 
-from deciban.data.files.mail_message import NotMail, parse
+from deciban import _kernels
+from deciban.data.files.mail_message import MAIL_HEADERS, NotMail, parse
 from tests.fuzz.row_files import table, written
+from tests.kernels.test_mail_kernels import plain_headers
 
 HEAD = b"From: a@b.org\nTo: c@d.org\nSubject: =?utf-8?q?gr=C3=BC=C3=9Fe?= =?iso-8859-1?b?5Pb8?=\n"
 SEEDS = [
@@ -25,6 +27,11 @@ def seeds() -> list[bytes]:
 
 
 def run(data: bytes) -> None:
+    for start, end, most in ((0, len(data), 10_000), (len(data) // 3, len(data) - len(data) // 4, 4)):
+        result = _kernels.read_headers(data, start, end, MAIL_HEADERS, most)
+        expected = plain_headers(data, start, end, MAIL_HEADERS, most)
+        if result != expected:
+            raise AssertionError(f"the kernel gives {result}, and Python gives {expected}")
     try:
         mail = parse(data)
     except NotMail:

@@ -759,6 +759,7 @@ def test_every_kernel_is_tested_here_or_with_what_uses_it():
         "test_forest_kernels",
         "test_boosting_kernels",
         "test_text_kernels",
+        "test_mail_kernels",
         "../data/test_sampling",
     )
     files = [f"{name}.py" for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ def main() -> None:
 
     try:
         if mail.is_mail_command(sys.argv[1:]):
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no matrix is multiplied: threads would only be started
             gc.disable()  # a mail leaves little garbage, and collecting it takes 5 % of the time
             raise SystemExit(mail.run(sys.argv[2], sys.argv[3:]))
         from deciban.cli.commands import app

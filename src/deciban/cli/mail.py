@@ -118,13 +118,19 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(FAILED if self.get_default("command") == "filter" else USAGE)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        columns = os.environ.get("COLUMNS", "")
+        super().__init__(prog, width=(int(columns) if columns.isdecimal() and int(columns) > 20 else 80) - 2)
+
+
 def parser_of(command: str) -> argparse.ArgumentParser:
     """The parser of one of the mail commands."""
     parser = _Parser(
         prog=f"deciban mail {command}",
         description={"filter": FILTER, "learn": LEARN, "forget": FORGET}[command],
         epilog=f"examples:\n{EXAMPLES[command]}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.set_defaults(command=command)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deciban.cli.mail import FAILED, OTHER, POSITIVE, UNSURE
 from deciban.cli.mail_input import batches, mails_of, names_from_stdin, read_stdin, split_mbox
@@ -16,9 +16,16 @@ from deciban.cli.process_exit import say
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
     from deciban.data.files.mail_message import Mail
     from deciban.mail.filter import Filter, Verdict
+    from deciban.mail.score_tables import Score
+
+    Classify = Callable[[Sequence[dict[str, str | None]]], Sequence[Verdict | Score]]
+    AsBytes = Callable[[Any, float, str, Mail], bytes]
+
+MANY = 64  # mails, from which on it pays to keep score tables
 
 
 def filter_mail(options: argparse.Namespace) -> int:
@@ -39,20 +46,37 @@ def filter_mail(options: argparse.Namespace) -> int:
 
 def _filter_files(options: argparse.Namespace) -> int:
     """Prints a line for each mail. The exit code is that of a single mail; for several, whether all could be read."""
+    from deciban.mail import score_tables
+
+    tables = None if options.json else score_tables.cached(options.model)
+    if tables is not None:
+        _require_pos_label(options, tables.classes)
+        return _filter_batches(options, tables.classify, as_line)[0]
+    before = score_tables.key_of(options.model)
     model = _loaded(options)
+    if options.json:
+        return _filter_batches(options, model.explain, as_json)[0]
+    code, count = _filter_batches(options, model.classify, as_line)
+    if count >= MANY and before is not None:
+        new = model.tables()
+        if new is not None and score_tables.key_of(options.model) == before:  # else another process has changed it
+            score_tables.keep(options.model, before, new)
+    return code
+
+
+def _filter_batches(options: argparse.Namespace, classify: Classify, as_bytes: AsBytes) -> tuple[int, int]:
+    """Prints what is to be said of each mail; returns the exit code, and how many mails there were."""
     code, failed, count = POSITIVE, False, 0
     for batch in batches(_parsed_files(options)):
         mails = [(name, mail) for name, mail in batch if mail is not None]
         failed = failed or len(mails) < len(batch)
-        texts = [mail.texts for _, mail in mails]
-        verdicts = model.explain(texts) if options.json else model.classify(texts)
+        verdicts = classify([mail.texts for _, mail in mails])
         for (name, mail), verdict in zip(mails, verdicts, strict=True):
-            count += 1
+            sys.stdout.buffer.write(as_bytes(verdict, options.sure, name, mail))
             code = _exit_code(verdict, options)
-            line = as_json(verdict, options.sure, name, mail) if options.json else as_line(verdict, options.sure, name)
-            sys.stdout.buffer.write(line)
+        count += len(mails)
         sys.stdout.buffer.flush()
-    return FAILED if failed else code if count == 1 else POSITIVE
+    return FAILED if failed else code if count == 1 else POSITIVE, count
 
 
 def _parsed_files(options: argparse.Namespace) -> Iterator[tuple[str, Mail | None]]:
@@ -99,12 +123,15 @@ def _loaded(options: argparse.Namespace) -> Filter:
     from deciban.mail.filter import Filter
 
     model = Filter.load(options.model)
-    classes = [str(label) for label in model.classes]
+    _require_pos_label(options, [str(label) for label in model.classes])
+    return model
+
+
+def _require_pos_label(options: argparse.Namespace, classes: Sequence[str]) -> None:
     if options.pos_label is not None and options.pos_label not in classes:
         from deciban.errors import DecibanError
 
         raise DecibanError(f"--pos-label {options.pos_label}: the model has only the classes {', '.join(classes)}")
-    return model
 
 
 def _passed_on(options: argparse.Namespace, model: Filter, data: bytes) -> tuple[bytes, Verdict]:
@@ -118,7 +145,7 @@ def _passed_on(options: argparse.Namespace, model: Filter, data: bytes) -> tuple
     return with_header(data, as_header(verdict, options.sure)), verdict
 
 
-def _exit_code(verdict: Verdict, options: argparse.Namespace) -> int:
+def _exit_code(verdict: Verdict | Score, options: argparse.Namespace) -> int:
     if options.exit_zero:
         return 0
     positive = "spam" if options.pos_label is None else options.pos_label

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from deciban.data.files.mail_message import Mail
     from deciban.mail.filter import Verdict
+    from deciban.mail.score_tables import Score
 
 HEADER = b"X-Deciban"
 WIDTH = 76  # of a header line
@@ -63,13 +64,13 @@ def as_header(verdict: Verdict, sure: float) -> str:
     return f"{text} ({reasons})" if reasons else text
 
 
-def _name(verdict: Verdict, sure: float) -> str:
+def _name(verdict: Verdict | Score, sure: float) -> str:
     """The class, marked if it is unsure."""
     label = " ".join(str(verdict.label).split())
     return label if verdict.probability >= sure else f"unsure ({label})"
 
 
-def as_line(verdict: Verdict, sure: float, name: str) -> bytes:
+def as_line(verdict: Verdict | Score, sure: float, name: str, mail: Mail | None = None) -> bytes:
     line = f"{_name(verdict, sure)}\t{verdict.probability:.4f}\t{verdict.decibans:.1f}\t"
     return line.encode("utf-8", "replace") + os.fsencode(name) + b"\n"
 

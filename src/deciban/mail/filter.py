@@ -34,6 +34,9 @@ from deciban.types import FloatArray, IntArray, Level
 
 Texts = Mapping[str, str | None]  # of a mail: see deciban.data.files.mail_message
 MOST_TERMS = 6  # in a verdict
+SMOOTHING = (
+    0.1  # of a new filter: with 1 for each of many rare words, a class with few mails gets too many (docs/text.md)
+)
 NAIVE_BAYES, EVIDENCE = "NaiveBayes", "EvidenceClassifier"  # the estimators that read text
 
 
@@ -93,7 +96,7 @@ class Filter:
         schema = Schema(COLUMNS, (kind,) * len(COLUMNS))
         plans = tuple(Plan(Text(), (j,)) for j in range(len(COLUMNS)))
         no_mail = Batch(_frame(COLUMNS, []), np.zeros(0, np.int32), (), None, 0)
-        settings = NaiveBayesSettings({name: Text() for name in COLUMNS})
+        settings = NaiveBayesSettings({name: Text() for name in COLUMNS}, smoothing=SMOOTHING)
         evidence = Generative.observe(no_mail, schema, plans, settings.missing)
         return cls(StoredModel.of(NAIVE_BAYES, settings, NaiveBayesState(generative_=evidence, _label_name="folder")))
 
@@ -176,6 +179,20 @@ class Filter:
 
             smoothing = choose_smoothing(evidence, reserve=settings.unseen == "reserve").value
         return evidence.estimate(Settings(smoothing, settings.class_prior, settings.unseen))
+
+    def tables(self) -> bytes | None:
+        """The same scores as tables, for `ScoreTables`; None if they are no plain sum over terms of mails."""
+        if self._reads_documents or len(self.classes) < 2:
+            return None
+        from deciban.mail.encoded_tables import encoded_tables
+
+        if self.stored.kind == EVIDENCE:
+            from deciban.evidence.evidence_formulas import evidence_formula
+
+            return encoded_tables(evidence_formula(self._scorer))
+        from deciban.generative.estimate_formulas import estimate_formula
+
+        return encoded_tables(estimate_formula(self._scorer))
 
     def _text_blocks(self) -> Iterator[tuple[Block, Any, FloatArray | None]]:
         """Text blocks with their parameters and the weights (K) of their evidence; None for weights of 1."""

@@ -6,7 +6,10 @@ Every branch of the patterns runs to the end of the text if it is not closed, wi
 from __future__ import annotations
 
 import re
-from html import unescape
+
+from deciban.lazy import lazy
+
+html_entities = lazy("html")  # most plain mails have none
 
 # A tag of these ends a word; others, and unknown ones, may be inside a word: "vi<b></b>sit"
 _BREAKING = """address article aside blockquote body br button center dd div dl dt fieldset footer form frame h1 h2 h3
@@ -57,4 +60,5 @@ def _link(link: str) -> str:
 def _unescaped(text: str) -> str:
     if "&" not in text:
         return text
-    return unescape(LONG_NUMBER.sub(r"&#\1", text) if "&#" in text else text)
+    unescaped: str = html_entities.unescape(LONG_NUMBER.sub(r"&#\1", text) if "&#" in text else text)
+    return unescaped

@@ -9,11 +9,12 @@ from __future__ import annotations
 import binascii
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
+from deciban import _kernels
 from deciban.errors import DecibanError
 from deciban.lazy import lazy
 
@@ -37,18 +38,18 @@ HEADERS = {  # column: its headers
     "received": ("received",),
     "mailer": ("x-mailer", "user-agent"),
 }
+FIELDS = tuple((column, tuple(name.encode() for name in names)) for column, names in HEADERS.items())
 COLUMNS = (*HEADERS, "content_type", "links", "attachments", "body")
 TEXTS = ("text/plain", "text/html")
-ENVELOPE = (b"From ", b">From ")  # lines of a mailbox
+UTF_8 = frozenset({"", "us-ascii", "ascii", "utf-8"})  # charsets that are read as UTF-8
 PART_HEADERS = frozenset({b"content-type", b"content-transfer-encoding", b"content-disposition"})
-MAIL_HEADERS = PART_HEADERS | {name.encode() for names in HEADERS.values() for name in names}
+MAIL_HEADERS = PART_HEADERS.union(*(names for _, names in FIELDS))
 
 # codecs of Python that are not charsets of mail: two take quadratic time, one warns
 NOT_CHARSETS = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
 
 # A mail of an mbox ends at an empty line before "From …" if a header follows: text may begin like that as well
 END = re.compile(rb"\n\r?\n(?=From [^\n]{0,1000}\n(?:[A-Za-z][!-9;-~]{0,200}:|>From ))")
-FIELD = re.compile(rb"([!-9;-~]*):[ \t]*").match
 BEGINNING = re.compile(rb"(?:From [^\n]*\n)?(?:>From [^\n]*\n)*+[A-Za-z][A-Za-z0-9_.-]*:").match
 ENCODED_WORD = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
 PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*+)"|([^;]*))', re.DOTALL)
@@ -59,8 +60,7 @@ class NotMail(DecibanError):
     """These bytes do not begin as a mail does."""
 
 
-@dataclass(frozen=True)
-class Mail:
+class Mail(NamedTuple):
     """The texts of a mail.
 
     texts : {column: text}; None without such a header, "" without links, attachments or body
@@ -97,9 +97,10 @@ def parse(data: bytes) -> Mail:
     headers, body = reader.read_headers(0, len(data), MAIL_HEADERS)
     reader.read(headers, body, len(data), 0, "text/plain")
     texts: dict[str, str | None] = dict.fromkeys(COLUMNS)
-    for column, names in HEADERS.items():
-        values = [reader.header_text(value) for name in names for value in headers.get(name.encode(), ())]
-        texts[column] = "\n".join(values) if values else None
+    for column, names in FIELDS:
+        values = [reader.header_text(value) for name in names if name in headers for value in headers[name]]
+        if values:
+            texts[column] = "\n".join(values)
     if b"content-type" in headers:
         texts["content_type"] = "\n".join(reader.kinds)
     texts["links"] = " ".join(reader.links)
@@ -108,17 +109,17 @@ def parse(data: bytes) -> Mail:
     return Mail(texts, reader.replaced, tuple(reader.problems))
 
 
-@dataclass
 class _Reader:
     """Collects the texts of a mail part by part. Parts are ranges of bytes, not copies: there may be many, nested."""
 
-    data: bytes
-    bodies: list[str] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    attachments: list[str] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    replaced: int = 0
-    problems: dict[str, None] = field(default_factory=dict)  # in order, without duplicates
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.bodies: list[str] = []
+        self.links: list[str] = []
+        self.attachments: list[str] = []
+        self.kinds: list[str] = []
+        self.replaced = 0
+        self.problems: dict[str, None] = {}  # in order, without duplicates
 
     def problem(self, text: str) -> None:
         self.problems[text] = None
@@ -128,42 +129,22 @@ class _Reader:
     def read_headers(self, start: int, end: int, names: frozenset[bytes]) -> tuple[dict[bytes, list[bytes]], int]:
         """Some headers of a part, unfolded, and the start of its body: after an empty line, or at a line that is not a
         header."""
-        if self.data.startswith(b"\n", start, end):
-            return {}, start + 1
-        stop = self.data.find(b"\n\n", start, end)
-        stop, body = (end, end) if stop < 0 else (stop, stop + 2)
-        lines = self.data[start:stop].split(b"\n", MAX_LINES)
-        rest = lines.pop() if len(lines) > MAX_LINES else b""
-        values: dict[bytes, list[list[bytes]]] = {}
-        folded: list[bytes] = []  # lines of the current header
-        for number, line in enumerate(lines):
-            match = FIELD(line)
-            if match:
-                folded = [line[match.end() :]]
-                name = match[1].lower()
-                if name in names:
-                    values.setdefault(name, []).append(folded)
-            elif line[:1] in (b" ", b"\t"):
-                folded.append(line)
-            elif line and not line.startswith(ENVELOPE):
-                body = start + sum(len(line) + 1 for line in lines[:number])
-                break
-        else:
-            if rest:
-                self.problem(f"more than {MAX_LINES} lines of headers: the rest was not read")
-        return {name: [b"".join(folded) for folded in lines] for name, lines in values.items()}, body
+        headers, body, truncated = _kernels.read_headers(self.data, start, end, names, MAX_LINES)
+        if truncated:
+            self.problem(f"more than {MAX_LINES} lines of headers: the rest was not read")
+        return headers, body
 
     def read(self, headers: Mapping[bytes, list[bytes]], start: int, end: int, depth: int, default: str) -> None:
         """Collects a part with this body, and the parts in it."""
-        kind, parameters = self.parameters(headers, b"content-type")
+        kind, parameters = _first_word(headers.get(b"content-type"))
         if kind.count("/") != 1:
             kind = "text/plain" if b"content-type" in headers else default
-        disposition, disposition_parameters = self.parameters(headers, b"content-disposition")
-        encoding = self.first_header(headers, b"content-transfer-encoding").strip().lower()
+        disposition, disposition_parameters = _first_word(headers.get(b"content-disposition"))
+        encoding = _first_text(headers.get(b"content-transfer-encoding")).strip().lower()
         charset = (self.parameter(parameters, "charset") or "").strip().lower()
         name = self.parameter(disposition_parameters, "filename") or self.parameter(parameters, "name")
         attached = disposition == "attachment"
-        self.kinds.append(" ".join(filter(None, (kind, charset, encoding))))
+        self.kinds.append(" ".join([word for word in (kind, charset, encoding) if word]))
         if kind.startswith("multipart/") or kind == "message/rfc822":
             if name:
                 self.attachments.append(f"{name} {kind}")
@@ -234,11 +215,6 @@ class _Reader:
 
     # Headers -------------------------------------------------------------------------------------------------------
 
-    def first_header(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> str:
-        """The first header of a name, not decoded."""
-        values = headers.get(name)
-        return values[0][:MAX_PARAMETERS].decode("utf-8", "replace") if values else ""
-
     def header_text(self, value: bytes) -> str:
         """The text of a header."""
         text = self.decode(value, "")
@@ -266,18 +242,10 @@ class _Reader:
             out.append(self.decode(b"".join(pending), pending_charset))
         return "".join([*out, text[at:]])
 
-    def parameters(self, headers: Mapping[bytes, list[bytes]], name: bytes) -> tuple[str, dict[str, str]]:
-        """A header such as `text/plain; charset="utf-8"`: its first word in lower case, and {name: value}."""
-        value = self.first_header(headers, name)
-        parameters: dict[str, str] = {}
-        for key, quoted, plain in PARAMETER.findall(value):
-            if "\\" in quoted:
-                quoted = re.sub(r"\\(.)", r"\1", quoted)
-            parameters.setdefault(key.lower(), quoted or plain.strip().strip('"'))
-        return value.partition(";")[0].strip().lower(), parameters
-
     def parameter(self, parameters: Mapping[str, str], key: str) -> str | None:
         """A parameter, which may be in several pieces, percent-encoded, or made of encoded words."""
+        if not parameters:
+            return None
         if key in parameters:
             text = parameters[key]
             return self.decode_words(text) if "=?" in text else text
@@ -302,9 +270,7 @@ class _Reader:
 
     def decode(self, data: bytes, charset: str) -> str:
         """Bytes as text; undecodable ones are replaced and counted. ASCII, or no charset, is read as UTF-8."""
-        if charset in ("", "us-ascii", "ascii"):
-            charset = "utf-8"
-        codec = _codec(charset)
+        codec = "utf-8" if charset in UTF_8 else _codec(charset)
         if codec is None:
             self.replaced += 1
             self.problem(f"unknown charset {charset[:40]!r}")
@@ -318,6 +284,27 @@ class _Reader:
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
             self.replaced += text.count("\ufffd")
         return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _first_text(values: Sequence[bytes] | None) -> str:
+    """The first header of a name, not decoded."""
+    return values[0][:MAX_PARAMETERS].decode("utf-8", "replace") if values else ""
+
+
+def _first_word(values: Sequence[bytes] | None) -> tuple[str, Mapping[str, str]]:
+    """The first word of the first header of a name, such as `text/plain; charset="utf-8"`, and its {name: value}."""
+    return _parameters(values[0][:MAX_PARAMETERS]) if values else ("", {})
+
+
+@lru_cache(maxsize=256)  # most parts are of a few types
+def _parameters(header: bytes) -> tuple[str, Mapping[str, str]]:
+    value = header.decode("utf-8", "replace")
+    parameters: dict[str, str] = {}
+    for key, quoted, plain in PARAMETER.findall(value) if ";" in value else ():
+        if "\\" in quoted:
+            quoted = re.sub(r"\\(.)", r"\1", quoted)
+        parameters.setdefault(key.lower(), quoted or plain.strip().strip('"'))
+    return value.partition(";")[0].strip().lower(), parameters
 
 
 def _from_base64(data: bytes) -> bytes:
