@@ -60,6 +60,17 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Combinations:
+    """table[i] where a·(size of b) + b is keys[i], for two codes that are known; else nothing."""
+
+    kind: ClassVar[str] = "combinations"
+    owner: Owner
+    codes: tuple[Code, Code]
+    keys: IntArray  # (V) ascending
+    table: FloatArray  # (V, K)
+
+
+@dataclass(frozen=True)
 class Curve:
     """constant + slope·t + square·t², t = x − middle, for each of d columns, each of which owns what it adds.
 
@@ -230,7 +241,7 @@ class Weighted:
     column: int  # the only one of these that the formula reads, which then adds nothing if it is unknown; else −1
 
 
-Formula = Lookup | Curve | Joint | Mixed | Trees | Symmetric | Bag | Products | Always | Weighted
+Formula = Lookup | Combinations | Curve | Joint | Mixed | Trees | Symmetric | Bag | Products | Always | Weighted
 F = TypeVar("F", bound=Any)
 
 
@@ -268,7 +279,7 @@ def owners_of(formula: Formula) -> list[Owner]:
     """The owners of the lines of an explanation that a formula adds to; terms have none."""
     if isinstance(formula, Weighted):
         return owners_of(formula.formula)
-    if isinstance(formula, (Lookup, Always)):
+    if isinstance(formula, (Lookup, Combinations, Always)):
         return [formula.owner]
     if isinstance(formula, Bag):
         return [] if formula.owner is None else [formula.owner]

@@ -19,6 +19,20 @@ const Formulas = (() => {
     } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
   }
 
+  // Combinations of two known codes, of which only some are listed.
+  function addCombinations({ codes, keys, table, part }, row) {
+    const [own, other] = codes.map((code) => codeOf(row, code));
+    if (own < 0 || other < 0) return;
+    const key = own * codes[1].size + other;
+    let [low, high] = [0, keys.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (keys[middle] < key) low = middle + 1;
+      else high = middle;
+    }
+    if (keys[low] === key) row.add(part, table[low]);
+  }
+
   // Weights depend on which features are unknown in a row, and are never negative; an unknown feature adds 0.
   function addWeighted({ formula, weights, changes, column }, row) {
     if (row.unknown.includes(column)) return;
@@ -413,6 +427,7 @@ const Formulas = (() => {
 
   const ADD = {
     lookup: addLookup,
+    combinations: addCombinations,
     curve: addCurve,
     joint: addJoint,
     mixed: addMixed,
