@@ -16,7 +16,7 @@ from deciban.evidence.block_evidence import AddScores, AddShares, BlockEvidence,
 from deciban.evidence.folds import FOLDS, MOST_ROWS, assign_folds
 from deciban.evidence.level_pairs import LevelCodes, LevelPairs, pair_keys
 from deciban.evidence.smoothing import CountedRows, choose_smoothing, log_ratio, smoothing_of, without_row
-from deciban.evidence.tables import subtract_counts
+from deciban.evidence.tables import MANY_LEVELS, subtract_counts
 from deciban.families.categorical import Categorical
 from deciban.families.family import formulas, padded_table
 from deciban.generative.plan import Plan
@@ -41,8 +41,9 @@ class LevelPairTables(BlockEvidence):
     """log (N_c(u, v) + s·q_c) − log π_c, centred, with q_c ∝ π_c·exp(½e_c(u) + ½e_c(v)).
 
     So a combination of few rows says what its two levels say, and one never seen says no more. The evidence of a level
-    is e_c(u) = log (N_c(u) + s_u·π_c) − log π_c, centred. The number s of virtual rows is chosen for each feature and each
-    pair, from 2 to 64, by the rows that are left out. Where a value is unknown, the evidence is half of the other's.
+    is e_c(u) = log (N_c(u) + s_u·π_c) − log π_c, centred. The number s of virtual rows is chosen for each feature and
+    each pair, from 2 to 64, by the rows that are left out. Where a value is unknown, the evidence is half of the
+    other's.
 
     By Shapley values the share of u is ½e(u) + ½(e(u, v) − ½e(u) − ½e(v)).
     """
@@ -245,9 +246,6 @@ class Candidates(NamedTuple):
         columns = [j for j in columns if 1 < len(levels[j]) <= SHARE * rows]
         if len(columns) < 2:
             return None
-        widest = sorted((len(levels[j]) for j in columns), reverse=True)[:2]
-        if widest[0] * widest[1] <= SHARE * rows:  # a table of all combinations is counted
-            return None
         reading = LevelCodes(tuple(levels[j] for j in columns))
         codes = np.asfortranarray(reading.of(sample.frame, [planning.places[j] for j in columns]))
         whole = cls(tuple(columns), reading, codes, sample.labels.codes, weights, classes)
@@ -282,9 +280,10 @@ class Candidates(NamedTuple):
         return flat.astype(np.float64).reshape(size, self.classes)
 
     def _pairs(self) -> list[tuple[int, int]]:
-        sizes = self.reading.sizes - 1
-        rows = len(self.labels) if self.weights is None else self.weights.sum()
-        return [pair for pair in combinations(range(len(sizes)), 2) if sizes[list(pair)].prod() > SHARE * rows]
+        """The pairs of a feature of many levels, and those with too many combinations for a table of all."""
+        most, sizes = SHARE * float(self._class_rows(self.weights).sum()), (self.reading.sizes - 1).tolist()
+        pairs = combinations(range(len(sizes)), 2)
+        return [(a, b) for a, b in pairs if max(sizes[a], sizes[b]) > MANY_LEVELS or sizes[a] * sizes[b] > most]
 
     def plans(self, planning: JointPlanning) -> list[Plan]:
         """The pairs that gain most over their parts: all rows select, and if they are few the others of each fold."""

@@ -168,8 +168,8 @@ def subtract_counts(
 class LevelTables(Tables):
     """The levels of categories; a missing value is a level, and so are all rare ones together.
 
-    A value that was never seen is no level. If a category has many levels, rare ones are not pooled, and the number s of
-    its virtual rows is chosen by the rows that are left out: see `smoothing`.
+    A value that was never seen is no level. If a category has many levels, rare ones are not pooled, and the number s
+    of its virtual rows is chosen by the rows that are left out: see `smoothing`.
     """
 
     families = (Categorical,)
