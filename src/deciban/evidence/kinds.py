@@ -31,9 +31,9 @@ KINDS = [
     Kind("deciban.evidence.densities:JointGaussian", "families.Normals", "deciban.evidence.joint_normals:JointNormals"),
     Kind("deciban.evidence.pair_tables:PairTables", "families.Pairs", "deciban.evidence.partition_counts:Pairs"),
     Kind(
-        "deciban.evidence.level_pair_tables:LevelPairTables",
-        "families.LevelPairs",
-        "deciban.evidence.level_pairs:LevelPairs",
+        "deciban.evidence.combination_tables:CombinationTables",
+        "families.LevelCombinations",
+        "deciban.evidence.level_combinations:LevelCombinations",
     ),
     Kind("deciban.evidence.forest_leaves:ForestLeaves", "families.Forest", "deciban.evidence.forest:Forest"),
     Kind(

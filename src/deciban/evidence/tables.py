@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data.batch import MISSING, UNSEEN, Coded
+from deciban.evidence.back_off import fit_single, log_ratio
 from deciban.evidence.block_evidence import (
     AddScores,
     AddShares,
@@ -20,7 +21,6 @@ from deciban.evidence.block_evidence import (
     UnknownCells,
     centred,
 )
-from deciban.evidence.smoothing import log_ratio, smoothing_of
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
 from deciban.families.cuts import bins_of, cut_values, equal_frequency
@@ -169,7 +169,7 @@ class LevelTables(Tables):
     """The levels of categories; a missing value is a level, and so are all rare ones together.
 
     A value that was never seen is no level. If a category has many levels, rare ones are not pooled, and the number s
-    of its virtual rows is chosen by the rows that are left out: see `smoothing`.
+    of its virtual rows is chosen by the rows that are left out: see `BackOff`.
     """
 
     families = (Categorical,)
@@ -195,7 +195,7 @@ class LevelTables(Tables):
     def set_counts(self, counts: FloatArray, class_rows: FloatArray) -> None:
         super().set_counts(counts, class_rows)
         self._chosen = {
-            int(j): smoothing_of(self.counts[self.offsets[j] : self.offsets[j + 1]], class_rows)[0]
+            int(j): fit_single(self.counts[self.offsets[j] : self.offsets[j + 1]], class_rows).virtual
             for j in np.flatnonzero(self._wide)
         }
 

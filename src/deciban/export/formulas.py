@@ -61,11 +61,11 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Combinations:
-    """table[i] where a·(size of b) + b is keys[i], for two codes that are known; else nothing."""
+    """table[i] where a·(size of b) + b, or the like of three codes, is keys[i]; nothing if one is unknown."""
 
     kind: ClassVar[str] = "combinations"
     owner: Owner
-    codes: tuple[Code, Code]
+    codes: tuple[Code, ...]
     keys: IntArray  # (V) ascending
     table: FloatArray  # (V, K)
 

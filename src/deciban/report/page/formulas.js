@@ -19,11 +19,11 @@ const Formulas = (() => {
     } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
   }
 
-  // Combinations of two known codes, of which only some are listed.
+  // Combinations of known codes, of which only some are listed.
   function addCombinations({ codes, keys, table, part }, row) {
-    const [own, other] = codes.map((code) => codeOf(row, code));
-    if (own < 0 || other < 0) return;
-    const key = own * codes[1].size + other;
+    const own = codes.map((code) => codeOf(row, code));
+    if (own.some((code) => code < 0)) return;
+    const key = own.reduce((before, code, i) => before * codes[i].size + code, 0);
     let [low, high] = [0, keys.length];
     while (low < high) {
       const middle = (low + high) >> 1;
