@@ -120,8 +120,12 @@ class BackOff:
         total = np.zeros((len(next(iter(cells.values()))), len(self.class_rows)))
         for part in parts:
             total += self.evidence(part, cells, labels, weights, known)
-        shares = self.prior * np.exp(total / len(parts))
-        result: FloatArray = shares / shares.sum(axis=1, keepdims=True)
+        odds = np.exp(total / len(parts))
+        rows, n = (odds * self.class_rows).sum(axis=1), float(self.class_rows.sum())
+        if labels is not None:  # q sums to 1 over the shares of the classes without the row
+            once = 1.0 if weights is None else weights
+            rows, n = rows - once * odds[np.arange(len(odds)), labels], n - once
+        result: FloatArray = self.prior * odds * (n / rows)[:, np.newaxis]
         return result
 
 
