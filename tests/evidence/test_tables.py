@@ -147,6 +147,7 @@ def test_many_levels_are_not_pooled_and_have_virtual_rows_of_their_own(K, weight
     rng = np.random.default_rng(8)
     levels = tuple(f"level {i:02}" for i in range(MANY_LEVELS + 1))
     which = np.minimum(rng.zipf(1.3, n) - 1, MANY_LEVELS)
+    which[: len(levels)] = np.arange(len(levels))
     values = coded([[levels[i] for i in which], letters(n)], [levels, ("u", "v", "w", None)])
     labels, weights = labels_of(K, n), weights_of(weighted, n)
     rows = class_rows(labels, weights, K)
