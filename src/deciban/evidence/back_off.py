@@ -188,5 +188,7 @@ def codes_of(keys: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 def find_keys(listed: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
     """(n) 1 + the position of each key in an ascending list; 0 for one that it lacks."""
+    if not len(listed):
+        return np.zeros(len(keys), np.int32)
     at = np.minimum(np.searchsorted(listed, keys), len(listed) - 1)
     return np.where(listed[at] == keys, at + 1, 0).astype(np.int32)

@@ -154,7 +154,8 @@ class CombinationTables(BlockEvidence):
 
     def formulas(self) -> list[tuple[int, Formula]]:
         """d of each partition, in equal shares of its features."""
-        reading, found = self.family.reading, list[tuple[int, Formula]]()
+        found: list[tuple[int, Formula]] = []
+        reading = self.family.reading
         codes = [formulas.Code(j, len(levels), levels=levels) for j, levels in enumerate(reading.levels)]
         keys_of = dict(zip(self.family.combined, np.split(self.family.keys, self.family.starts[1:-1]), strict=True))
         for p in range(len(self.combined)):
@@ -168,5 +169,5 @@ class CombinationTables(BlockEvidence):
                 keys = np.zeros(len(table), np.int64)  # known levels alone, from 0 on
                 for column, code in zip(codes_of(keys_of[features], reading.sizes[list(features)]).T, own, strict=True):
                     keys = keys * code.size + column - 1
-                found += [(p, formulas.Combinations((j,), own, keys, table)) for j in features]
+                found.append((p, formulas.Combinations(features, own, keys, table)))
         return found

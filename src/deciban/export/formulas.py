@@ -61,10 +61,10 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Combinations:
-    """table[i] where a·(size of b) + b, or the like of three codes, is keys[i]; nothing if one is unknown."""
+    """table[i], of each column, where a·(size of b) + b, or the like of three codes, is keys[i]; else nothing."""
 
     kind: ClassVar[str] = "combinations"
-    owner: Owner
+    columns: tuple[int, ...]  # which own equal shares
     codes: tuple[Code, ...]
     keys: IntArray  # (V) ascending
     table: FloatArray  # (V, K)
@@ -279,7 +279,7 @@ def owners_of(formula: Formula) -> list[Owner]:
     """The owners of the lines of an explanation that a formula adds to; terms have none."""
     if isinstance(formula, Weighted):
         return owners_of(formula.formula)
-    if isinstance(formula, (Lookup, Combinations, Always)):
+    if isinstance(formula, (Lookup, Always)):
         return [formula.owner]
     if isinstance(formula, Bag):
         return [] if formula.owner is None else [formula.owner]

@@ -20,7 +20,7 @@ const Formulas = (() => {
   }
 
   // Combinations of known codes, of which only some are listed.
-  function addCombinations({ codes, keys, table, part }, row) {
+  function addCombinations({ codes, keys, table, parts }, row) {
     const own = codes.map((code) => codeOf(row, code));
     if (own.some((code) => code < 0)) return;
     const key = own.reduce((before, code, i) => before * codes[i].size + code, 0);
@@ -30,7 +30,7 @@ const Formulas = (() => {
       if (keys[middle] < key) low = middle + 1;
       else high = middle;
     }
-    if (keys[low] === key) row.add(part, table[low]);
+    if (keys[low] === key) for (const part of parts) row.add(part, table[low]);
   }
 
   // Weights depend on which features are unknown in a row, and are never negative; an unknown feature adds 0.
