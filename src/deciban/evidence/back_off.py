@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +73,7 @@ class BackOff:
 
     def add(self, features: Features, table: FloatArray, cells: Mapping[Features, IntArray]) -> Fit:
         """Adds a table of counts (cells, K), and chooses s; cells are those of its cells in the tables of its parts."""
-        table = table.copy()
-        table[0] = 0.0
+        table = self.tables[features] = _without_unknown(table)
         rows = CountedRows.of(table)
         own = {part: of_part[rows.cells] for part, of_part in cells.items()}
         backing = self._backing(features, own, rows.labels, rows.once, {})
@@ -82,8 +81,12 @@ class BackOff:
         losses = [rows.losses(left + virtual * backing) for virtual in GRID]
         best = int(np.argmin(losses))
         fit = Fit(GRID[best], rows.losses(np.broadcast_to(backing, left.shape)) - losses[best])
-        self.tables[features], self.fits[features] = table, fit
+        self.fits[features] = fit
         return fit
+
+    def add_fitted(self, features: Features, table: FloatArray, fit: Fit) -> None:
+        """Adds a table whose s is known."""
+        self.tables[features], self.fits[features] = _without_unknown(table), fit
 
     def evidence(
         self,
@@ -121,12 +124,20 @@ class BackOff:
         for part in parts:
             total += self.evidence(part, cells, labels, weights, known)
         odds = np.exp(total / len(parts))
-        rows, n = (odds * self.class_rows).sum(axis=1), float(self.class_rows.sum())
+        rows: Any = (odds * self.class_rows).sum(axis=1)
+        n: Any = self.class_rows.sum()
         if labels is not None:  # q sums to 1 over the shares of the classes without the row
             once = 1.0 if weights is None else weights
             rows, n = rows - once * odds[np.arange(len(odds)), labels], n - once
         result: FloatArray = self.prior * odds * (n / rows)[:, np.newaxis]
         return result
+
+
+def _without_unknown(table: FloatArray) -> FloatArray:
+    """Counts without those of the first cell."""
+    known = table.copy()
+    known[0] = 0.0
+    return known
 
 
 def parts_of(features: Features) -> tuple[Features, ...]:

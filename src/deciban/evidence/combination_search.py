@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 16  # whose pairs are all tried: those that gain most by themselves
 MOST = {2: 20, 3: 10}  # combinations that are evidence, by the number of features
+SEARCHED = 50_000  # rows that select combinations; those of all rows are listed
 EXTENDED = 6  # pairs, to which a third feature is tried
 CHANCE = 3.0  # nats that the best of m combinations must gain beyond log m: less may be chance
 SHARE = 0.5  # of the rows: as many levels of a feature, or cells of a table of a pair, at most
@@ -48,7 +49,8 @@ def search(planning: JointPlanning) -> list[Plan]:
     candidates = None if planning.pairs == 0 else Candidates.of(planning)
     if candidates is None:
         return []
-    found = candidates.select(candidates.weights, planning.pairs)
+    some = candidates.subsample(planning)
+    found = some.select(some.weights, planning.pairs)
     selected = list(found.selected)
     if planning.pairs is None and len(candidates.labels) <= MOST_ROWS:
         for weights in candidates.without_folds(planning):
@@ -107,6 +109,15 @@ class Candidates:
         columns = tuple(self.columns[j] for j in kept)
         codes = self.codes[:, list(kept)]
         return Candidates(columns, self.reading.take(kept), codes, self.labels, self.weights, self.classes)
+
+    def subsample(self, planning: JointPlanning) -> Candidates:
+        """At most about `SEARCHED` rows, those with the lowest keys."""
+        if len(self.labels) <= SEARCHED:
+            return self
+        keys = row_keys(planning.sample.frame, planning.places, planning.seed)
+        rows = np.flatnonzero(keys <= np.partition(keys, SEARCHED)[SEARCHED])
+        codes, weights = np.asfortranarray(self.codes[rows]), None if self.weights is None else self.weights[rows]
+        return replace(self, codes=codes, labels=self.labels[rows], weights=weights)
 
     def without_folds(self, planning: JointPlanning) -> Iterable[FloatArray]:
         """(n) the weights of the rows that are not in a fold, for each fold."""

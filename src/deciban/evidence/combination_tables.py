@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban import _kernels
-from deciban.evidence.back_off import BackOff, Features, codes_of, parts_of
+from deciban.evidence.back_off import BackOff, Features, Fit, codes_of, parts_of
 from deciban.evidence.block_evidence import AddScores, AddShares, BlockEvidence, EvidencePiece, Rows
 from deciban.evidence.combination_search import best_combinations, search
+from deciban.evidence.folds import MOST_ROWS
 from deciban.evidence.level_combinations import LevelCombinations
 from deciban.evidence.tables import subtract_counts
 from deciban.families.family import formulas, padded_table
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from deciban.generative.model import Generative
     from deciban.generative.plan import Plan
 
+NO_FITS: dict[Features, Fit] = {}
 KINDS = {2: "level pair", 3: "level triple"}  # by the number of features
 
 
@@ -63,14 +65,15 @@ class CombinationTables(BlockEvidence):
     def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
         return search(planning)
 
-    def _set_counts(self, counts: FloatArray, class_rows: FloatArray) -> None:
+    def _set_counts(self, counts: FloatArray, class_rows: FloatArray, fits: Mapping[Features, Fit] = NO_FITS) -> None:
+        """With the numbers of virtual rows in `fits`, or the best for these counts."""
         self.counts, self.tables = counts, BackOff(class_rows)
-        singles = len(self.family.reading.levels)
-        cells: list[dict[Features, IntArray]] = [{} for _ in range(singles)]
         of_partitions = np.split(counts, self.family.offsets[1:-1])
-        parts = (*cells, *self.family.part_cells)
-        for features, table, of_parts in zip(self.family.partitions, of_partitions, parts, strict=True):
-            self.tables.add(features, table, of_parts)
+        for features, table, cells in zip(self.family.partitions, of_partitions, self.family.part_cells, strict=True):
+            if features in fits:
+                self.tables.add_fitted(features, table, fits[features])
+            else:
+                self.tables.add(features, table, cells)
         self.__dict__.pop("_differences", None)
 
     def evidence(self, rows: Rows) -> FloatArray:
@@ -89,8 +92,9 @@ class CombinationTables(BlockEvidence):
 
     def subtract(self, rows: LabelledValues, kept: IntArray) -> Self:
         cells, offsets = self.family.cells(rows.values), self.family.offsets
+        fits = self.tables.fits if self.tables.class_rows.sum() > MOST_ROWS else NO_FITS  # a fold hardly changes them
         rest = copy(self)
-        rest._set_counts(*subtract_counts(self.counts, self.tables.class_rows, cells, offsets, rows, kept))
+        rest._set_counts(*subtract_counts(self.counts, self.tables.class_rows, cells, offsets, rows, kept), fits)
         return rest
 
     @property
@@ -105,8 +109,7 @@ class CombinationTables(BlockEvidence):
     def _differences(self) -> dict[Features, FloatArray]:
         """(cells, K) d of each partition: what its cells say beyond the mean of their parts."""
         found = dict[Features, FloatArray]()
-        singles: list[dict[Features, IntArray]] = [{} for _ in self.family.reading.levels]
-        for features, of_parts in zip(self.family.partitions, (*singles, *self.family.part_cells), strict=True):
+        for features, of_parts in zip(self.family.partitions, self.family.part_cells, strict=True):
             own = np.arange(len(self.tables.tables[features]))
             cells, known = {**of_parts, features: own}, dict[Features, FloatArray]()
             found[features] = self.tables.evidence(features, cells, None, None, known).copy()

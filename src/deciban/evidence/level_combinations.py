@@ -124,12 +124,14 @@ class LevelCombinations(PartitionCounts):
 
     @cached_property
     def part_cells(self) -> tuple[dict[Features, IntArray], ...]:
-        """For each combination, the cell of each of its cells in all smaller partitions of its features."""
+        """For each partition, the cell of each of its cells in all smaller partitions of its features."""
         found: list[dict[Features, IntArray]] = []
-        for features in self.combined:
-            codes = codes_of(self._keys_of[features], self.reading.sizes[list(features)])
-            codes = np.concatenate([np.zeros((1, len(features)), np.int64), codes])
+        for features in self.partitions:
             smaller = [part for part in self.partitions if {*part} < {*features}]
+            codes = np.zeros((1, len(features)), np.int64)
+            if smaller:
+                listed = codes_of(self._keys_of[features], self.reading.sizes[list(features)])
+                codes = np.concatenate([codes, listed])
             places = ([features.index(j) for j in part] for part in smaller)
             cells = (self.cells_of(part, codes[:, at]) for part, at in zip(smaller, places, strict=True))
             found.append({part: of_part.astype(np.intp) for part, of_part in zip(smaller, cells, strict=True)})
