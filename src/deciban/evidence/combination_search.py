@@ -15,7 +15,7 @@ from deciban.data.sampling import row_keys
 from deciban.evidence.back_off import BackOff, Features, codes_of, find_keys, fit_single, keys_of, parts_of
 from deciban.evidence.folds import FOLDS, MOST_ROWS, assign_folds
 from deciban.evidence.level_combinations import LARGEST, LevelCodes, LevelCombinations
-from deciban.evidence.tables import MANY_LEVELS, MANY_ROWS
+from deciban.evidence.tables import DISTINCT, MANY_LEVELS, MANY_ROWS
 from deciban.families.categorical import Categorical
 from deciban.generative.plan import Plan
 from deciban.statistics import Counts
@@ -30,7 +30,7 @@ MOST = {2: 20, 3: 10}  # combinations that are evidence, by the number of featur
 SEARCHED = 50_000  # rows that select combinations; those of all rows are listed
 EXTENDED = 6  # pairs, to which a third feature is tried
 CHANCE = 3.0  # nats that the best of m combinations must gain beyond log m: less may be chance
-SHARE = 0.5  # of the rows: as many levels of a feature, or cells of a table of a pair, at most
+CELLS = 0.5  # for each row: a pair with more combinations has no table of all of them
 
 
 def best_combinations(gains: Mapping[Features, float], least: float, most: int | None = None) -> list[Features]:
@@ -77,13 +77,13 @@ class Candidates:
 
     @classmethod
     def of(cls, planning: JointPlanning) -> Candidates | None:
-        """Features with a level for every other row or more are left out, and those that repeat another."""
+        """Features with more levels than half of the rows are left out, and those that repeat another."""
         sample, classes = planning.sample, len(planning.sample.labels.classes)
         rows = float(len(sample.labels.codes) if sample.weights is None else sample.weights.sum())
         if rows < MANY_ROWS or classes < 2:
             return None
         levels = _levels(planning.single)
-        columns = tuple(j for j, values in levels.items() if 1 < len(values) <= SHARE * rows)
+        columns = tuple(j for j, values in levels.items() if 1 < len(values) <= DISTINCT * rows)
         sizes = sorted((len(levels[j]) for j in columns), reverse=True)
         if len(columns) < 2 or not _is_wide(sizes[0], sizes[1], rows):
             return None
@@ -220,7 +220,7 @@ class Candidates:
 
 def _is_wide(a: int, b: int, rows: float) -> bool:
     """Whether a pair of features with so many levels is tried."""
-    return max(a, b) > MANY_LEVELS or a * b > SHARE * rows
+    return max(a, b) > MANY_LEVELS or a * b > CELLS * rows
 
 
 def _smaller(features: Features) -> list[Features]:

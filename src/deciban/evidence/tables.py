@@ -42,6 +42,7 @@ RARE = 5.0  # rows: values with fewer are pooled, if there are enough rows
 FEWEST = 2.0  # rows: values with fewer are always rare
 SHARE = 0.05  # of the rows: values with a larger share are never rare
 MANY_LEVELS, MANY_ROWS = 50, 1_000  # from here on, rare levels are not pooled, and virtual rows are chosen
+DISTINCT = 0.5  # of the rows: a category with more levels than this is an identifier of rows
 SCALES = (5, 20, 100)  # bins: the last half by rows and half by values, the others of equal frequency
 ROWS_PER_BIN = 10.0  # at least, or there are no such bins
 MOST_BITS = 5 << 23  # of the values of all numbers: 5 MB
@@ -177,8 +178,8 @@ class LevelTables(Tables):
 
     def __init__(self, columns: Sequence[int], statistic: Counts, class_rows: FloatArray) -> None:
         self.columns, self.cell_of_level, self.levels, tables = tuple(columns), [], statistic.levels, []
-        many = class_rows.sum() >= MANY_ROWS
-        self._wide = np.array([many and len(levels) > MANY_LEVELS for levels in self.levels], np.bool_)
+        most = DISTINCT * class_rows.sum() if class_rows.sum() >= MANY_ROWS else 0.0
+        self._wide = np.array([MANY_LEVELS < len(levels) <= most for levels in self.levels], np.bool_)
         for j in range(len(columns)):
             counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]].T
             cells = _each(len(counts)) if self._wide[j] else _pool_rare(counts, statistic.levels[j])
