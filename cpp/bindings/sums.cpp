@@ -77,6 +77,7 @@ void bind_sums(nb::module_& m) {
     m.def("total_sums", &bind_total, nb::arg("a"));
     m.def("centre", &bind_centre, nb::arg("count"), nb::arg("sum_x"), nb::arg("sum_xx"));
     m.def("set_threads", [](unsigned n) { thread_limit().store(n); }, nb::arg("n"));
+    m.def("thread_count", [] { return thread_count(std::numeric_limits<std::size_t>::max(), 1); });
 }
 
 }  // namespace deciban

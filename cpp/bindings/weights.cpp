@@ -1,3 +1,4 @@
+#include "../kernels/changed_weights.hpp"
 #include "../kernels/weight_solver.hpp"
 
 #include "arrays.hpp"
@@ -38,7 +39,23 @@ static nb::tuple bind_fit_weights(In<double, 3> values, In<double, 2> offset, La
     return nb::make_tuple(theta, solution.value, solution.steps, solution.converged);
 }
 
+static void bind_add_changed(In<double, 3> evidence, In<bool, 2> unknown, In<double, 2> weights, In<double, 3> changes,
+                             In<bool, 2> alone, Out<double, 2> out) {
+    const std::size_t rows = evidence.shape(0), pieces = weights.shape(0), classes = weights.shape(1);
+    const std::size_t features = changes.shape(0);
+    expect_shape("evidence", evidence, {rows, pieces, classes});
+    expect_shape("unknown", unknown, {rows, features});
+    expect_shape("changes", changes, {features, pieces, classes});
+    expect_shape("alone", alone, {features, pieces});
+    expect_shape("out", out, {rows, classes});
+    nb::gil_scoped_release release;
+    add_changed({pieces, classes, features, weights.data(), changes.data(), alone.data()}, evidence.data(),
+                unknown.data(), rows, out.data());
+}
+
 void bind_weights(nb::module_& m) {
+    m.def("add_changed", &bind_add_changed, nb::arg("evidence"), nb::arg("unknown"), nb::arg("weights"),
+          nb::arg("changes"), nb::arg("alone"), nb::arg("out").noconvert());
     m.def("fit_weights", &bind_fit_weights, nb::arg("values"), nb::arg("offset"), nb::arg("labels"),
           nb::arg("weights").none(), nb::arg("groups"), nb::arg("penalty"), nb::arg("level"), nb::arg("bias"),
           nb::arg("target"), nb::arg("start").none(), nb::arg("tol"), nb::arg("steps"), nb::arg("wide"));

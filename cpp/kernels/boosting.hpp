@@ -46,7 +46,6 @@ class Booster {
             return any == 0;
         }
     };
-    static constexpr std::size_t codes_of_column = 256;
 
 public:
     Booster(const ByteRows& x, const std::int32_t* sizes, const bool* ordered, const std::int32_t* labels,
@@ -109,8 +108,12 @@ public:
     }
 
 private:
+    static constexpr std::size_t codes_of_column = 256;  // at most
     struct Leaf {
         std::size_t begin, end;  // of order_
+        Cell* table;  // the sums of its rows by code, column after column; those of its parent, before it is counted
+        Cell total;
+        bool empty() const { return begin == end; }
     };
     struct Step {
         std::int64_t g, h;
@@ -158,7 +161,7 @@ private:
         for (std::size_t r = 0; r < own_rows(); ++r)
             if (static_cast<double>(mix(x_.hashes[rows_[r]] ^ key_) >> 11) * 0x1p-53 < options_.row_fraction)
                 order_[n++] = static_cast<std::uint32_t>(r);
-        leaves_.assign(1, {0, n});
+        leaves_.assign(1, {0, n, nullptr, {}});
         RandomDraws draws{key_};
         columns_.resize(x_.columns);
         std::iota(columns_.begin(), columns_.end(), 0u);
@@ -167,6 +170,8 @@ private:
         for (std::size_t j = 0; j < chosen; ++j) std::swap(columns_[j], columns_[j + draws.below(x_.columns - j)]);
         columns_.resize(chosen);
         std::sort(columns_.begin(), columns_.end());
+        places_.assign(1, 0);
+        for (const auto column : columns_) places_.push_back(places_.back() + static_cast<std::size_t>(sizes_[column]));
         std::vector<std::int64_t> sign(outputs_ * Directions);
         for (std::size_t i = 0; i < sign.size(); ++i)
             if (outputs_ > Directions) sign[i] = (draws.next() >> 63) ? 1 : -1;
@@ -184,7 +189,6 @@ private:
             }
             cells_[r].h = static_cast<std::int32_t>(weighted(std::llrint(static_cast<double>(curve) * unit), r));
         }
-        tables_.clear();
     }
 
     // Of slopes that are projected on directions, whose squares sum to as many times as much, and of mean curvatures.
@@ -196,40 +200,35 @@ private:
         return squares / (static_cast<double>(cell.h) / static_cast<double>(outputs_) + options_.l2 * cell_scale_);
     }
 
-    std::size_t table_size() const { return columns_.size() * codes_of_column; }
-
     void count(const Leaf& leaf, Cell* table) const {
-        std::fill_n(table, table_size(), Cell{});
+        std::fill_n(table, places_.back(), Cell{});
         constexpr std::size_t prefetch_distance = 8;  // rows
         for (std::size_t i = leaf.begin; i < leaf.end; ++i) {
             if (i + prefetch_distance < leaf.end) prefetch(x_.row(rows_[order_[i + prefetch_distance]]));
             const std::uint8_t* codes = x_.row(rows_[order_[i]]);
-            const Cell& cell = cells_[order_[i]];
-            Cell* of_column = table;
-            for (const auto column : columns_) {
-                of_column[codes[column]] += cell;
-                of_column += codes_of_column;
-            }
+            const Cell cell = cells_[order_[i]];
+            for (std::size_t c = 0; c < columns_.size(); ++c) table[places_[c] + codes[columns_[c]]] += cell;
         }
     }
 
     // Finds the split of a level and divides its nodes; false if none gains.
     bool split(std::size_t level, std::size_t tree) {
         count_leaves();
-        totals_.assign(tables_.size(), Cell{});
-        for (std::size_t leaf = 0; leaf < tables_.size(); ++leaf)
-            for (std::size_t code = 0; code < codes_of_column; ++code) totals_[leaf] += tables_[leaf][code];
+        for (auto& leaf : leaves_) {
+            leaf.total = Cell{};
+            for (std::size_t at = 0; at < places_[1] && !leaf.empty(); ++at) leaf.total += leaf.table[at];
+        }
         double best = 0.0;
         std::size_t best_column = 0;
         unsigned best_code = 0;
-        gains_.assign(codes_of_column, 0.0);
+        gains_.resize(codes_of_column);
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             const std::size_t column = columns_[c];
             const auto size = static_cast<unsigned>(sizes_[column]);
             if (size < 2) continue;
             std::fill_n(gains_.begin(), size, 0.0);
-            for (std::size_t leaf = 0; leaf < tables_.size(); ++leaf)
-                add_gains(&tables_[leaf][c * codes_of_column], totals_[leaf], size, ordered_[column]);
+            for (const auto& leaf : leaves_)
+                if (!leaf.empty()) add_gains(leaf.table + places_[c], leaf.total, size, ordered_[column]);
             for (unsigned code = 0; code + 1 < size; ++code)
                 if (gains_[code] > best * (1 + 1e-12)) best = gains_[code], best_column = column, best_code = code;
         }
@@ -259,24 +258,24 @@ private:
         }
     }
 
-    // The tables of all leaves: of two children only the smaller one is counted, the other one is the rest.
+    // The tables of all leaves: of two children only the smaller one is counted, the other one has the rest of their
+    // parent's. Tables stay where they are while a tree grows.
     void count_leaves() {
         if (leaves_.size() == 1) {
-            tables_.resize(1);
-            tables_[0].resize(table_size());
-            count(leaves_[0], tables_[0].data());
+            tables_.resize(places_.back() << (options_.depth - 1));
+            leaves_[0].table = tables_.data();
+            count(leaves_[0], leaves_[0].table);
+            used_ = 1;
             return;
         }
-        std::vector<std::vector<Cell>> parents(leaves_.size());
-        parents.swap(tables_);
-        for (std::size_t p = 0; 2 * p < leaves_.size(); ++p) {
-            const Leaf &left = leaves_[2 * p], &right = leaves_[2 * p + 1];
+        for (std::size_t p = 0; p < leaves_.size(); p += 2) {
+            Leaf &left = leaves_[p], &right = leaves_[p + 1];
             const bool right_is_smaller = right.end - right.begin < left.end - left.begin;
-            auto &smaller = tables_[2 * p + right_is_smaller], &larger = tables_[2 * p + !right_is_smaller];
-            smaller.resize(table_size());
-            count(right_is_smaller ? right : left, smaller.data());
-            larger.swap(parents[p]);
-            for (std::size_t i = 0; i < larger.size(); ++i) larger[i] -= smaller[i];
+            Leaf &smaller = right_is_smaller ? right : left, &larger = right_is_smaller ? left : right;
+            if (smaller.empty()) continue;  // the other one is like the parent
+            smaller.table = tables_.data() + used_++ * places_.back();
+            count(smaller, smaller.table);
+            for (std::size_t i = 0; i < places_.back(); ++i) larger.table[i] -= smaller.table[i];
         }
     }
 
@@ -297,8 +296,8 @@ private:
                 middle += !right, others += right;
             }
             std::copy_n(buffer_.begin(), others, order_.begin() + static_cast<std::ptrdiff_t>(middle));
-            children.push_back({leaf.begin, middle});
-            children.push_back({middle, leaf.end});
+            children.push_back({leaf.begin, middle, leaf.table, {}});
+            children.push_back({middle, leaf.end, leaf.table, {}});
         }
         leaves_.swap(children);
     }
@@ -373,12 +372,13 @@ private:
     bool alike_ = true;  // all weights are 1
     Doubles decays_;  // (row)
     std::uint64_t key_ = 0;  // of the current tree
-    // The current tree: its columns, sums of each of its rows, rows by leaf, and a table (column, code) of each leaf.
+    // The current tree: its columns, sums of each of its rows, rows by leaf, and a table of each leaf.
     std::vector<std::uint32_t> columns_, order_, buffer_;
+    std::vector<std::size_t> places_;  // of each column in a table, and its size
     std::vector<Cell> cells_;
     std::vector<Leaf> leaves_;
-    std::vector<std::vector<Cell>> tables_;
-    std::vector<Cell> totals_;  // of each leaf
+    std::vector<Cell> tables_;
+    std::size_t used_ = 0;  // tables
     std::vector<std::uint8_t> leaf_;  // of each row
     std::vector<double> gains_;  // (code)
     std::vector<Step> steps_;  // (leaf, outputs)

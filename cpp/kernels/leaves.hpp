@@ -105,13 +105,34 @@ public:
     // in `skip` (rows, trees) gives the counts of its root.
     void pooled_leaf_counts(const Matrix<std::uint8_t>& codes, const Matrix<bool>& unknown, const double* counts,
                             std::size_t classes, const bool* skip, double* out) const {
-        const std::size_t trees = starts_.size() - 1;
-        for_each_pooled(codes, unknown, counts, classes,
-                        [&](std::size_t row, std::size_t tree, PooledWalk& walk_of_row) {
-                            while (!(skip && skip[row * trees + tree]) && walk_of_row.descend()) {
-                            }
-                            std::copy_n(walk_of_row.counts(), classes, out + (tree * codes.rows + row) * classes);
-                        });
+        const std::size_t trees = starts_.size() - 1, width = codes.columns;
+        constexpr std::size_t block_rows = 256;  // fit in cache together with a tree
+        parallel(codes.rows, thread_count(codes.rows * trees, 1 << 10),
+                 [&](unsigned, std::size_t begin, std::size_t end) {
+                     std::vector<std::uint8_t> rows(block_rows * width), unknown_of_rows(block_rows * width);
+                     std::vector<std::uint64_t> known(block_rows);
+                     std::vector<std::size_t> others;  // nodes that are to be visited
+                     for (std::size_t first = begin; first < end; first += block_rows) {
+                         const std::size_t n = std::min(block_rows, end - first);
+                         std::fill(known.begin(), known.end(), 0);
+                         for (std::size_t i = 0; i < n; ++i)
+                             for (std::size_t j = 0; j < width; ++j) {
+                                 rows[i * width + j] = codes.at(first + i, j);
+                                 unknown_of_rows[i * width + j] = unknown.at(first + i, j);
+                                 if (!unknown.at(first + i, j)) known[i] |= column_bit(j);
+                             }
+                         for (std::size_t t = 0; t < trees; ++t)
+                             for (std::size_t i = 0; i < n; ++i) {
+                                 double* sums = out + (t * codes.rows + first + i) * classes;
+                                 const auto root = static_cast<std::size_t>(starts_[t]);
+                                 if (skip && skip[(first + i) * trees + t])
+                                     std::copy_n(counts + root * classes, classes, sums);
+                                 else
+                                     add_reached(root, &rows[i * width], &unknown_of_rows[i * width], known[i], counts,
+                                                 classes, others, sums);
+                             }
+                     }
+                 });
     }
 
     // out (rows, columns, classes) += for every level of a tree, the change of the centred e = log(N + sπ) − log π,
@@ -238,6 +259,24 @@ private:
                          }
                      }
                  });
+    }
+
+    // sums = the counts of the leaves of a tree that a row may reach; of nodes that no known column splits further.
+    void add_reached(std::size_t root, const std::uint8_t* row, const std::uint8_t* unknown, std::uint64_t known,
+                     const double* counts, std::size_t classes, std::vector<std::size_t>& others, double* sums) const {
+        std::fill_n(sums, classes, 0.0);
+        others.assign(1, root);
+        while (!others.empty()) {
+            std::size_t node = others.back();
+            others.pop_back();
+            while (columns_below_[node] & known) {
+                const Step step = steps_[node];
+                node = root + static_cast<std::size_t>(step.left);
+                if (unknown[step.column]) others.push_back(node + 1);
+                else node += static_cast<std::uint8_t>(row[step.column] - step.low) > step.span;
+            }
+            for (std::size_t k = 0; k < classes; ++k) sums[k] += counts[node * classes + k];
+        }
     }
 
     // A few rows and their contributions.

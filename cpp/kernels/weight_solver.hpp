@@ -10,7 +10,6 @@ constexpr int rounds = 12;            // of clipping weights that would become n
 constexpr int inner = 100;            // conjugate gradient iterations of a round at most
 constexpr int stale = 16;             // passes of a step from which a new preconditioner is worth its cost
 constexpr double first_forcing = 0.1;  // relative tolerance of a Newton step, at first
-constexpr double finest = 1e-6;  // and at last; its square, of J: then the weights, too, hardly depend on the path
 constexpr double share = 0.01;  // of the decrease without bounds: if clipping achieves less, steps are smaller
 constexpr double small = 1e-3;  // of the largest weight: those below are treated as 0
 constexpr double enough = 1e-4;  // Armijo: the share of the predicted decrease that a step must achieve
@@ -361,6 +360,7 @@ WeightSolution solve_weights(const WeightProblem& problem, const Doubles& start,
     bool converged = false;
     int steps = 0, passes = 0;
     double forcing = first_forcing;
+    const double finest = std::sqrt(std::max(tol, rounding));  // relative tolerance of the last Newton steps
     while (steps < most_steps && !converged) {
         before_step();
         problem.loss(at.z, p.data());

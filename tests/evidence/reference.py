@@ -14,7 +14,7 @@ from deciban.data.schema import Schema
 from deciban.evidence.evidence_by_block import evidence_by_block
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import assign_folds
-from deciban.evidence.structure import first_plans, joint_plans
+from deciban.evidence.structure import JointSettings, first_plans, joint_plans
 from deciban.evidence.weights import Weights
 from deciban.generative.model import Generative
 from deciban.generative.plan import is_sparse
@@ -160,7 +160,7 @@ def left_out(weighted, sample):
 
 def together(single, sample):
     """Plans of all kinds."""
-    return joint_plans(single, sample, None, 5, 0)
+    return joint_plans(single, sample, JointSettings(None, 5, 0))
 
 
 def learned(n=160, seed=0, classes=3, weights=None):

@@ -15,7 +15,7 @@ from deciban.evidence.joint_normals import JointNormals
 from deciban.evidence.mixed_columns import MOST_CODES
 from deciban.evidence.pair_tables import PAIRED
 from deciban.evidence.partition_counts import Pairs
-from deciban.evidence.structure import FINE, first_plans, joint_plans
+from deciban.evidence.structure import FINE, JointSettings, first_plans, joint_plans
 from deciban.evidence.symmetric_trees import SymmetricTrees
 from deciban.evidence.tables import RARE
 from deciban.families import Bernoulli, Binned, Categorical, Gaussian, Multinomial
@@ -27,7 +27,7 @@ NOT_RARE = int(np.ceil(RARE))
 def planned(X, y, weights=None, pairs=None, trees=3, seed=0):
     """The joint plans of a table, by their families."""
     sample = sampled(X, y, weights)
-    plans = joint_plans(collected(sample), sample, pairs, trees, seed)
+    plans = joint_plans(collected(sample), sample, JointSettings(pairs, trees, seed))
     actual = {type(plan.family): plan for plan in plans}
     assert len(actual) == len(plans)
     return actual
@@ -262,5 +262,7 @@ def test_a_feature_that_repeats_another_is_skipped():
 def test_columns_of_the_sample_may_stand_in_another_order():
     X, y = mixed()
     single = collected(sampled(X, y))
-    one, other = (joint_plans(single, sampled(x, y), None, 3, 0) for x in (X, X[X.columns[::-1]].assign(more=1.0)))
+    one, other = (
+        joint_plans(single, sampled(x, y), JointSettings(None, 3, 0)) for x in (X, X[X.columns[::-1]].assign(more=1.0))
+    )
     assert one == other

@@ -11,7 +11,7 @@ from deciban.errors import DecibanError
 from deciban.evidence.evidence_by_block import evidence_by_block
 from deciban.evidence.evidence_rows import EvidenceRows
 from deciban.evidence.folds import FOLDS
-from deciban.evidence.structure import joint_plans
+from deciban.evidence.structure import JointSettings, joint_plans
 from deciban.evidence.weighted_evidence import WeightedEvidence
 from deciban.evidence.weights import UnknownColumns, Weights
 from deciban.families import Gaussian
@@ -23,7 +23,7 @@ LIMIT = 0.02
 
 def model_of(X, y, weights=None, trees=5):
     sample = sampled(X, y, weights)
-    return collected(sample, lambda single, rows: joint_plans(single, rows, None, trees, 0)), sample
+    return collected(sample, lambda single, rows: joint_plans(single, rows, JointSettings(None, trees, 0))), sample
 
 
 @pytest.fixture(scope="module")

@@ -725,6 +725,34 @@ def every_kernel():
     return {name for name in dir(_kernels) if not name.startswith("_")} - {"set_threads", "instruction_set"}
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_add_changed(classes):
+    """out + Σ_p e·max(0, w + Σ_c Δ_c), without the pieces of an unknown feature alone."""
+    rng = np.random.default_rng(0)
+    n, pieces, features = 50, 4, 3
+    evidence, weights = rng.normal(size=(n, pieces, classes)), rng.random((pieces, classes))
+    unknown, alone = rng.random((n, features)) < 0.3, rng.random((features, pieces)) < 0.3
+    changes, out = rng.normal(size=(features, pieces, classes)), rng.normal(size=(n, classes))
+    expected = out.copy()
+    for i in range(n):
+        for p in range(pieces):
+            for k in range(classes):
+                weight = max(0.0, weights[p, k] + sum(changes[c, p, k] for c in range(features) if unknown[i, c]))
+                if not (unknown[i] & alone[:, p]).any():
+                    expected[i, k] += evidence[i, p, k] * weight
+    _kernels.add_changed(evidence, unknown, weights, changes, alone, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_the_number_of_threads_is_known():
+    _kernels.set_threads(3)
+    try:
+        assert _kernels.thread_count() == 3
+    finally:
+        _kernels.set_threads(0)
+    assert _kernels.thread_count() >= 1
+
+
 def test_every_kernel_is_tested_here_or_with_what_uses_it():
     names = (
         "test_kernels",
@@ -773,6 +801,14 @@ SHAPES = {
     "add_sums": [(TABLE, "wc"), (np.ones((4, 3)), "vc"), 1.0],
     "total_sums": [(np.ones((2, 3, 4)), "wgc")],
     "centre": [(TABLE, "uc"), (TABLE, "vc"), (TABLE, "wc")],
+    "add_changed": [
+        (np.ones((6, 5, 2)), "npk"),
+        (np.zeros((6, 3), bool), "nc"),
+        (np.ones((5, 2)), "pk"),
+        (np.ones((3, 5, 2)), "cpk"),
+        (np.zeros((3, 5), bool), "cp"),
+        (OUT, "nk"),
+    ],
     "add_quadratic": [(MATRIX, "nd"), (TABLE, "kd"), (TABLE, "kd"), (TABLE, "kd"), (OUT, "nk")],
     "add_linear": [(MATRIX, "nd"), (TABLE, "kd"), (TABLE, "kd"), (OUT, "nk")],
     "add_whitened": [(MATRIX, "nd"), (np.ones((2, 3, 3)), "kdd"), (TABLE, "kd"), (PER_CLASS, "k"), (OUT, "nk")],

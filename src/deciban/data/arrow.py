@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,19 @@ class TableFrame:
         return Coded(codes, tuple(levels)).without_infinite()
 
     def _coded(self, column: ColumnRef) -> tuple[NDArray[np.int32], Levels]:
+        """The codes and levels of a column, which are kept: several blocks read a column, each in its own way."""
+        if (known := self._known_codes.get(column)) is None:
+            known = self._known_codes[column] = self._encode(column)
+        return known
+
+    @cached_property
+    def _known_codes(self) -> dict[ColumnRef, tuple[NDArray[np.int32], Levels]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_known_codes"}
+
+    def _encode(self, column: ColumnRef) -> tuple[NDArray[np.int32], Levels]:
         if isinstance(column, DerivedColumn):
             assert column.part != "gap"
             coded = calendar(self.numbers(column.columns)[:, 0], column.part)

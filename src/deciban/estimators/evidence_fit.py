@@ -16,9 +16,10 @@ from deciban.errors import DecibanError, warn
 from deciban.estimators.first_pass import FirstPass
 from deciban.estimators.importances import kept_rows
 from deciban.estimators.threads import one_thread
+from deciban.evidence import kind_selection
 from deciban.evidence.evidence_by_block import EvidenceByBlock, evidence_by_block
 from deciban.evidence.evidence_rows import EvidenceRows
-from deciban.evidence.structure import first_plans, joint_plans
+from deciban.evidence.structure import JointSettings, first_plans, joint_plans
 from deciban.evidence.text_features import split_text
 from deciban.evidence.uninformative import ColumnFacts
 from deciban.evidence.weights import Weights
@@ -64,7 +65,7 @@ class EvidenceFitter:
             single, together = split_text(single, count) if isinstance(self.text, str) else (single, ())
             whole = single
             if not is_sparse(rows.frame):
-                together += joint_plans(single, sample, self.pairs, self.trees, self.seed)
+                together += self._joint_plans(single, sample)
             if together:
                 joint = Generative.collect(rows, schema, together, MISSING)
                 blocks = sorted((*single.blocks, *joint.blocks), key=lambda block: rank(block.plan))
@@ -73,6 +74,16 @@ class EvidenceFitter:
             facts = ColumnFacts() if is_sparse(rows.frame) else ColumnFacts.of(schema, sample)
             weights = Weights.fit(EvidenceRows.of_fit(whole, sample, self.seed), evidence)
             return EvidenceFit(schema, whole, kept_rows(sample, schema), evidence, weights, facts)
+
+    def _joint_plans(self, single: Generative, sample: Sample) -> tuple[Plan, ...]:
+        """The blocks of several features; in a sample of many rows, without the kinds that gain nothing."""
+        settings, schema = JointSettings(self.pairs, self.trees, self.seed), single.schema
+        if sample.frame.rows <= kind_selection.FEWEST_ROWS:
+            return joint_plans(single, sample, settings)
+        keys = row_keys(sample.frame, schema.column_refs(sample.frame), self.seed)
+        few = sampled(sample, keys, kind_selection.ROWS)
+        without = kind_selection.kinds_without_gain(few, schema, single.plans, MISSING, settings)
+        return joint_plans(single, sample, settings, without)
 
     def _single(self, rows: Labelled, schema: Schema) -> tuple[Generative, Sample, int]:
         """The statistics of features one by one, rows to fit weights on, and the number of rows."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from deciban.data.class_index import ClassIndex
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, centred
-from deciban.evidence.symmetric_trees import SymmetricTrees
+from deciban.evidence.symmetric_trees import ROUNDS, SymmetricTrees
 from deciban.families.family import formulas
 from deciban.generative.plan import Plan
 from deciban.types import FloatArray, IntArray, Levels
@@ -48,7 +48,7 @@ class BoostedTrees(BlockEvidence):
 
     @classmethod
     def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
-        if planning.fine is None or not planning.trees:
+        if planning.fine is None or not planning.settings.trees:
             return []
         columns, coding, codes = planning.fine
         labels, weights = planning.sample.labels, planning.sample.weights
@@ -57,7 +57,9 @@ class BoostedTrees(BlockEvidence):
         classes = tuple(label for label, here in zip(labels.classes, present.tolist(), strict=True) if here)
         if len(classes) < 2:
             return []
-        return [Plan(SymmetricTrees.grown(coding, codes, places, weights, classes, planning.seed), columns)]
+        settings = planning.settings
+        trees = SymmetricTrees.grown(coding, codes, places, weights, classes, settings.seed, settings.rounds or ROUNDS)
+        return [Plan(trees, columns)]
 
     def evidence(self, rows: Rows) -> FloatArray:
         codes, family = np.asfortranarray(rows.values), self.family

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 import numpy as np
 
@@ -16,6 +15,7 @@ PENALTIES = (300.0, 30.0, 3.0, 0.3)
 LEAST = 1.0  # nats, over all rows, that a piece must gain by itself to get a weight
 MOST_PIECES = 512  # with a weight: those with the largest gains
 CHANCE = 3.0  # nats beyond log(P/k) that the gain of a strong piece exceeds: less may be chance
+FINGERPRINT = 32  # rows that tell most pieces apart
 ROUNDING = 1e-9  # nats: smaller evidence is rounding
 WIDE = 100  # pieces: from here on, fits of the strong ones alone are candidates too
 PRIOR, NAIVE, TEMPERED, STRONG = "prior", "naive Bayes", "tempered naive Bayes", ", strong pieces"
@@ -83,7 +83,7 @@ def candidate_paths(
         penalties = {f"penalty {penalty:g}{title}": penalty for penalty in PENALTIES}
         if names is not None:
             penalties = {name: penalty for name, penalty in penalties.items() if name in names}
-        paths.append(_fits(evidence, pieces, np.sort(chosen), penalties, tol, start or {}))
+        paths.append(_fits(evidence, pieces, np.sort(chosen), penalties, tol, {} if start is None else start))
     return paths
 
 
@@ -151,11 +151,13 @@ def informative(evidence: Evidence) -> BoolArray:
 
 def repeated(evidence: Evidence, among: BoolArray) -> BoolArray:
     """(P) whether a piece equals an earlier one of `among` in all rows, as that of a duplicated feature does."""
-    known, duplicate = set[bytes](), np.zeros(len(among), np.bool_)
-    for p in np.flatnonzero(among):
-        digest = blake2b(evidence.values[:, :, p].tobytes()).digest()
-        duplicate[p] = digest in known
-        known.add(digest)
+    duplicate, pieces = np.zeros(len(among), np.bool_), np.flatnonzero(among)
+    rows = evidence.values[:, :FINGERPRINT]  # equal pieces are equal in these
+    alike: dict[bytes, list[int]] = {}
+    for p, first in zip(pieces.tolist(), np.moveaxis(rows[:, :, pieces], 2, 0), strict=True):
+        earlier = alike.setdefault(first.tobytes(), [])
+        duplicate[p] = any(np.array_equal(evidence.values[:, :, p], evidence.values[:, :, q]) for q in earlier)
+        earlier.append(p)
     return duplicate
 
 

@@ -27,8 +27,8 @@ from deciban.evidence.folds import FOLDS, MOST_ROWS
 from deciban.evidence.weight_solver import Evidence
 from deciban.types import BoolArray, FloatArray, IntArray, Levels
 
-MOST_CELLS = 1 << 24  # of evidence of the rows that are assigned to folds
-ROUGH = 1e-8  # tol of fits that are compared: then rounding in the sums does not change the shares
+MOST_CELLS = 1 << 22  # of evidence of the rows that are assigned to folds
+ROUGH = 1e-6  # tol of fits that are compared
 FEW = 20, 40  # rows: up to the first, held-out rows say little; from the second on, they decide
 TEMPER = 0.35, 0.7  # the power of the likelihood of held-out rows, for few rows and for more: they are not independent
 # prior masses of candidates, for few rows and for more; 1 for others, 1/P for strong pieces among P
@@ -47,6 +47,7 @@ class CrossFit:
     shares: dict[str, float]  # of the candidates; they sum to 1
     folds: tuple[PieceWeights, ...]  # (FOLDS) of all pieces
     prior_share: float  # ε: p = (1 − ε)·softmax(scores) + ε·p(c)
+    start: dict[str, PieceWeights]  # of each candidate, fitted without the first fold: where other fits may begin
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,9 @@ def cross_fit(rows: EvidenceRows, sources: EvidenceByBlock) -> CrossFit:
     folds = (mean_weights([w[f] for w in by_fold], share.tolist()) for f, share in enumerate(fold_shares))
     trusted = _trusted(held_out, _shares(masses, tempered), names, _trust(held_out, first, held_out.fold >= 0))
     shares = dict(zip(names, trusted.tolist(), strict=True))
-    return CrossFit(_worth_a_fit(shares, total * scale), tuple(folds), _prior_share(surprises * scale, total * scale))
+    prior_share = _prior_share(surprises * scale, total * scale)
+    start = {name: fitted[0] for name, fitted in zip(names, by_fold, strict=True)}
+    return CrossFit(_worth_a_fit(shares, total * scale), tuple(folds), prior_share, start)
 
 
 Compared = tuple[str, list[PieceWeights], FloatArray, FloatArray]  # name, by fold, (C, n) scores, (n) losses

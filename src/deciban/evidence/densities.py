@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from deciban import _kernels
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, UnknownCells, bounded
 from deciban.evidence.codings import distinct, make_encoding
-from deciban.evidence.joint_normals import JointNormals, JointNormalsParams, solve_lower, virtual_rows
+from deciban.evidence.joint_normals import (
+    JointNormals,
+    JointNormalsParams,
+    solve_lower,
+    virtual_rows,
+    without_missing,
+)
 from deciban.families.family import Context, formulas
 from deciban.families.gaussian import Gaussian
 from deciban.families.whitening import Whitening
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from deciban.generative.model import Generative
 
 MOST = 30.0  # nats of joint evidence at most, for rows far from all classes too
+FIRST_ROWS = 1_000  # in which columns that repeat others are looked for first
 
 
 class GaussianEvidence(BlockEvidence):
@@ -154,8 +161,13 @@ class JointGaussian(BlockEvidence):
         columns, encoding = make_encoding(planning.single)
         if not columns:
             return []
-        entries = np.round(encoding.of(planning.sample.frame, [planning.places[j] for j in columns]), 9)
-        kept = distinct([entries[:, encoding.owner == i] for i in range(len(columns))])
+        kept = list(range(len(columns)))
+        for rows in (FIRST_ROWS, planning.sample.frame.rows):  # hardly any columns repeat others in the first rows
+            frame = planning.sample.frame.slice(0, min(rows, planning.sample.frame.rows))
+            entries = np.round(encoding.of(frame, [planning.places[j] for j in columns]), 9)
+            kept = distinct([entries[:, encoding.owner == i] for i in range(len(columns))])
+            if len(kept) == len(columns):
+                break
         return [Plan(JointNormals(encoding.take(kept)), tuple(columns[i] for i in kept))]
 
     def evidence(self, rows: Rows) -> FloatArray:
@@ -168,7 +180,7 @@ class JointGaussian(BlockEvidence):
     def _densities(self, rows: Rows) -> FloatArray:
         """(n, 2, K), up to a term common to all classes."""
         values = np.where(rows.hides(self.columns)[self.family.reading.owner], np.nan, rows.values)
-        gaps, x, mean = _gaps(values), np.nan_to_num(rows.values), self.params.mean
+        gaps, x, mean = _gaps(values), without_missing(rows.values), self.params.mean
         loo = None if rows.labels is None else self._leave_one_out(rows, (~np.isnan(values)).sum(axis=1))
         out = np.empty((len(x), 2, len(mean)))
         (shared,) = self.params.shared

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,8 +27,9 @@ from deciban.generative.model import Generative
 from deciban.types import BoolArray, FloatArray, IntArray, Labels
 
 BATCH_CELLS = 1 << 22  # of evidence, computed at a time
-MOST_CELLS = 1 << 25  # of evidence that weights are fitted to: 256 MB; beyond, rows are subsampled
+MOST_CELLS = 1 << 23  # of evidence that weights are fitted to: 64 MB; beyond, rows are subsampled
 MOST_ROWS = 50_000  # that weights are fitted to: more hardly change them
+MOST_KEPT = 5_000  # rows whose values are kept: they are read again for each feature that is hidden
 FEWEST = 0.5  # rows of a class whose only row is left out
 
 # rows of this fit; rows declared to be training rows, which is checked; or rows that the model has never seen
@@ -208,6 +210,19 @@ class EvidenceRows:
 
     def values(self, block: Block) -> Any:
         """The values of a block, as read by its family. Raises if its counts show that rows are not training rows."""
+        if (known := self._known_values.get(id(block))) is not None:
+            return known[1]
+        values = self._read(block)
+        if len(self.labels) <= MOST_KEPT:
+            self._known_values[id(block)] = block, values
+        return values
+
+    @cached_property
+    def _known_values(self) -> dict[int, tuple[Block, Any]]:
+        """Values that were read before, by the identity of their block."""
+        return {}
+
+    def _read(self, block: Block) -> Any:
         sample = self.sample
         numbers = np.arange(len(self.labels)) if sample.numbers is None else sample.numbers
         values = block.read_checked(MatchedFrame(self.model.schema, sample.frame, numbers))

@@ -52,11 +52,12 @@ class ForestLeaves(CountEvidence):
 
     @classmethod
     def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
-        if planning.fine is None or not planning.trees:
+        settings = planning.settings
+        if planning.fine is None or not settings.trees:
             return []
         columns, coding, codes = planning.fine
         labels, weights = planning.sample.labels, planning.sample.weights
-        forest = Forest.grown(coding, codes, labels.codes, weights, len(labels.classes), planning.trees, planning.seed)
+        forest = Forest.grown(coding, codes, labels.codes, weights, len(labels.classes), settings.trees, settings.seed)
         return [Plan(forest, columns)]
 
     @property

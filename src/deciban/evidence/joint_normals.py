@@ -48,7 +48,7 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
         """Encoded values are finite."""
 
     def collect(self, values: FloatArray, labels: Labels, weights: FloatArray | None, classes: int) -> Scatter:
-        return Scatter.of(np.nan_to_num(values), labels, weights, classes, shared=False)
+        return Scatter.of(without_missing(values), labels, weights, classes, shared=False)
 
     def estimate(self, statistic: Scatter, context: Context) -> JointNormalsParams:
         count = statistic.count.value
@@ -63,7 +63,7 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
         return JointNormalsParams(mean, triangles[:1], triangles[1:])
 
     def add_log_density(self, params: JointNormalsParams, values: FloatArray, out: FloatArray) -> None:
-        _kernels.add_whitened(np.nan_to_num(values), params.by_class, params.mean, log_roots(params.by_class), out)
+        _kernels.add_whitened(without_missing(values), params.by_class, params.mean, log_roots(params.by_class), out)
 
     def n_parameters(self, params: JointNormalsParams) -> int:
         classes, d = params.mean.shape
@@ -71,6 +71,11 @@ class JointNormals(Family[Scatter, JointNormalsParams]):
 
     def describe(self, params: JointNormalsParams, context: Context) -> list[Table]:
         return []
+
+
+def without_missing(values: FloatArray) -> FloatArray:
+    """The same with 0 for NaN."""
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def virtual_rows(rows: float, entries: int) -> float:

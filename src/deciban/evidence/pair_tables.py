@@ -26,8 +26,8 @@ from deciban.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from deciban.data import Sample
-    from deciban.data.sampling import Keys
-    from deciban.evidence.structure import JointPlanning
+    from deciban.data.batch import ColumnRef
+    from deciban.evidence.structure import JointPlanning, JointSettings
     from deciban.export.formulas import Formula
     from deciban.families.labelled_values import LabelledValues
     from deciban.generative.block import Block
@@ -62,15 +62,14 @@ class PairTables(Tables):
 
     @classmethod
     def joint_plans(cls, planning: JointPlanning) -> list[Plan]:
-        if planning.fine is None or planning.pairs == 0:
+        if planning.fine is None or planning.settings.pairs == 0:
             return []
         columns, coding = make_coding(planning.single, COARSE)
         kept = [i for i, j in enumerate(columns) if j in planning.fine.columns]
         columns, coding = tuple(columns[i] for i in kept), coding.take(kept)
         sample, places = planning.sample, planning.places
-        keys = row_keys(sample.frame, places, planning.seed)
         codes = coding.of(sample.frame, [places[j] for j in columns])
-        pairs, least = select_pairs(coding, codes, sample, keys, planning.pairs)
+        pairs, least = select_pairs(coding, codes, sample, places, planning.settings)
         if not pairs:
             return []
         used = sorted({i for pair in pairs for i in pair})
@@ -174,16 +173,18 @@ def best_pairs(gains: FloatArray, rows: float, least: float, most: int) -> list[
 
 
 def select_pairs(
-    coding: Coding, codes: Codes, sample: Sample, keys: Keys, pairs: int | None
+    coding: Coding, codes: Codes, sample: Sample, places: Sequence[ColumnRef], settings: JointSettings
 ) -> tuple[list[tuple[int, int]], float]:
     """The pairs that gain most over their single features, and the least gain required.
 
     Labels select them, so rows may not evaluate pairs that they helped to select: if rows are few, the pairs that the
     other rows of each fold would select are counted too, for the rows of that fold.
     """
+    pairs = settings.pairs
     selected, least = _select_by(coding, codes, sample, pairs)
-    if pairs is not None or len(keys) > MOST_ROWS:
+    if pairs is not None or len(codes) > MOST_ROWS:
         return selected, least
+    keys = row_keys(sample.frame, places, settings.seed)
     rows, folds, weights = assign_folds(keys, sample.labels.codes, sample.weights)
     for fold in range(FOLDS):
         outside = folds != fold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from deciban.evidence.kinds import all_kinds
 from deciban.evidence.mixed_columns import Codes, Coding
 from deciban.generative.model import Generative
 from deciban.generative.plan import Plan, rank, with_presence
+
+if TYPE_CHECKING:
+    from deciban.evidence.block_evidence import BlockEvidence
 
 FINE = 253  # cuts of a number, for trees, at most
 MOST_CUTS = 1 << 18  # of all features, for trees
@@ -56,14 +59,22 @@ class CodedFeatures(NamedTuple):
 
 
 @dataclass(frozen=True)
+class JointSettings:
+    """How much is made of several features together."""
+
+    pairs: int | None  # how many; None to choose
+    trees: int  # of the forest; 0 for no boosted trees either
+    seed: int
+    rounds: int | None = None  # of an ensemble of boosted trees, at most; None: as many as are usual
+
+
+@dataclass(frozen=True)
 class JointPlanning:
     """The input of plans for blocks of several features: single features, a sample of the rows, and settings."""
 
     single: Generative
     sample: Sample
-    pairs: int | None  # how many; None to choose
-    trees: int
-    seed: int
+    settings: JointSettings
 
     @cached_property
     def places(self) -> list[ColumnRef]:
@@ -81,10 +92,13 @@ class JointPlanning:
         return CodedFeatures(tuple(columns[i] for i in kept), coding.take(kept), np.asfortranarray(codes[:, kept]))
 
 
-def joint_plans(single: Generative, sample: Sample, pairs: int | None, trees: int, seed: int) -> tuple[Plan, ...]:
-    """The blocks of several features that the kinds of evidence need, given single features and a sample of rows.
+def joint_plans(
+    single: Generative, sample: Sample, settings: JointSettings, without: Collection[type[BlockEvidence]] = ()
+) -> tuple[Plan, ...]:
+    """The blocks of several features that kinds of evidence need, given single features and a sample of rows.
 
-    A feature that repeats another in all of these rows is left out.
+    A feature that repeats another in all of these rows is left out, and so are some kinds.
     """
-    planning = JointPlanning(single, sample, pairs, trees, seed)
-    return tuple(plan for kind in all_kinds() for plan in kind.joint_plans(planning))
+    planning = JointPlanning(single, sample, settings)
+    kinds = (kind for kind in all_kinds() if kind not in without)
+    return tuple(plan for kind in kinds for plan in kind.joint_plans(planning))

@@ -17,10 +17,10 @@ from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, Labels, Levels
 
 MOST_ROWS = 100_000  # that trees are grown from, about
-ROUNDS = 600  # of an ensemble, at most
 VALUES = 1 << 21  # of all trees, leaves and classes, at most
 DEPTH, MOST_DEPTH = 6, 8
-RATE = 0.05  # of learning; up to twice as much if many classes allow fewer rounds
+ROUNDS = 600  # of an ensemble, at most
+RATE = 0.05  # of learning; up to twice as much if fewer rounds are allowed
 L2 = 1.0
 ROWS, COLUMNS = 0.8, 0.5  # of which a tree is grown
 
@@ -66,7 +66,14 @@ class SymmetricTrees(PartitionCounts):
 
     @classmethod
     def grown(
-        cls, reading: Coding, codes: Codes, labels: Labels, weights: FloatArray | None, classes: Levels, seed: int
+        cls,
+        reading: Coding,
+        codes: Codes,
+        labels: Labels,
+        weights: FloatArray | None,
+        classes: Levels,
+        seed: int,
+        most_rounds: int = ROUNDS,
     ) -> SymmetricTrees:
         """Ensembles grown from coded rows; from some of them, drawn by their codes, if they are very many."""
         if len(codes) > MOST_ROWS:
@@ -74,7 +81,7 @@ class SymmetricTrees(PartitionCounts):
             codes, labels = np.asfortranarray(codes[drawn]), labels[drawn]
             weights = None if weights is None else weights[drawn]
         outputs = 1 if len(classes) == 2 else len(classes)
-        rounds = max(1, min(ROUNDS, VALUES // (FOLDS * outputs << DEPTH)))
+        rounds = max(1, min(most_rounds, VALUES // (FOLDS * outputs << DEPTH)))
         rate = RATE * min(2.0, ROUNDS / rounds)
         settings = len(classes), FOLDS, rounds, DEPTH, rate, L2, ROWS, COLUMNS, seed
         grown = _kernels.boost(codes, reading.sizes, reading.ordered, labels, weights, *settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -324,10 +325,24 @@ class BinTables(Tables):
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
         out = np.empty((len(values), len(self.cuts)), np.int32)
-        for p, (j, cuts) in enumerate(self.cuts):
-            bins = np.searchsorted(cuts, values[:, j].astype(np.float64), side="right")
-            out[:, p] = np.where(np.isnan(values[:, j]), MISSING, bins)
+        for j, (cuts, pieces) in self._all_cuts.items():
+            fine = np.searchsorted(cuts, values[:, j].astype(np.float64), side="right")
+            fine[np.isnan(values[:, j])] = len(cuts) + 1
+            for p, bins in pieces:
+                out[:, p] = bins[fine]
         return out
+
+    @cached_property
+    def _all_cuts(self) -> dict[int, tuple[Cuts, list[tuple[int, IntArray]]]]:
+        """For each feature its cuts at all scales; and its pieces, with their bins between these cuts."""
+        merged: dict[int, tuple[Cuts, list[tuple[int, IntArray]]]] = {}
+        for j in {j: None for j, _ in self.cuts}:
+            pieces = [(p, cuts) for p, (owner, cuts) in enumerate(self.cuts) if owner == j]
+            all_cuts = np.unique(np.concatenate([cuts for _, cuts in pieces]))
+            inside = np.concatenate([[-np.inf], all_cuts])  # a number in each interval
+            bins = [(p, np.append(np.searchsorted(cuts, inside, side="right"), MISSING)) for p, cuts in pieces]
+            merged[j] = all_cuts, [(p, of_piece.astype(np.int32)) for p, of_piece in bins]
+        return merged
 
     def code_formula(self, piece: int) -> Code:
         j, cuts = self.cuts[piece]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ NO_HELP = "did not help on left-out rows"
 NO_DIFFERENCE = "does not distinguish the classes"
 DISTINCT = 0.9  # of the values of an identifier, at least
 LISTED = 20  # features in a note
+FIRST_ROWS = 1_000  # in which features that repeat others are looked for first
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,13 @@ class ColumnFacts:
         count = rows if weights is None or not rows else float(weights.sum() / weights.min())
         first: dict[bytes, int] = {}
         repeats, identifiers = [], []
-        for j, place in enumerate(schema.positions(sample.frame)):
-            if schema.kinds[j] in ("text", "empty") or rows < 2:
+        places = dict(enumerate(schema.positions(sample.frame))) if rows > 1 else {}
+        places = {j: place for j, place in places.items() if schema.kinds[j] not in ("text", "empty")}
+        few = sample.frame.slice(0, min(FIRST_ROWS, rows))
+        heads = {j: _partition(few, place)[0].tobytes() for j, place in places.items()}
+        alike = Counter(heads.values())
+        for j, place in places.items():
+            if alike[heads[j]] == 1 and not _names_rows(sample.frame, place):
                 continue
             codes, values = _partition(sample.frame, place)
             if values < 2:
@@ -74,10 +81,14 @@ def _partition(frame: Frame, column: int) -> tuple[IntArray, int]:
     """(n) the index of each value among the distinct ones, by first appearance; and the number of these."""
     if frame.kinds[column] == "category":
         cells: NDArray[Any] = frame.coded([column]).codes[:, 0]
-        present = np.flatnonzero(cells != MISSING)
-    else:
-        cells = frame.numbers([column])[:, 0]
-        present = np.flatnonzero(~np.isnan(cells))
+        places = np.full(int(cells.max(initial=MISSING)) + 2, len(cells))
+        np.minimum.at(places, cells + 1, np.arange(len(cells)))  # the first row of each value
+        seen = 1 + np.flatnonzero(places[1:] < len(cells))
+        order = np.full(len(places), MISSING, np.intp)
+        order[seen[np.argsort(places[seen])]] = np.arange(len(seen))
+        return order[cells + 1], len(seen)
+    cells = frame.numbers([column])[:, 0]
+    present = np.flatnonzero(~np.isnan(cells))
     _, first, which = np.unique(cells[present], return_index=True, return_inverse=True)
     order = np.empty(len(first), np.intp)
     order[np.argsort(first)] = np.arange(len(first))

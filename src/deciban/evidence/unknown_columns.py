@@ -7,8 +7,9 @@ hidden, and the change is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,10 @@ from deciban.evidence.folds import FOLDS
 from deciban.evidence.weight_solver import Evidence, log_losses
 from deciban.types import BoolArray, FloatArray
 
-FEWEST_ROWS, MOST_ROWS = 1_000, 2_500  # that changes are fitted to
-MOST_CELLS = 1 << 20  # of evidence of these rows, if they are more than the fewest
+FEWEST_ROWS, MOST_ROWS = 500, 2_500  # that changes are fitted to
+MOST_CELLS = 1 << 18  # of evidence of these rows, if they are more than the fewest
 MOST_COLUMNS = 32  # with changes: the most informative by themselves
-EXACT = 1e-10  # tol of the fits, so that batches and the order of rows do not matter
+EXACT = 1e-7  # tol of the fits
 LEAST = 1.0  # nats that are lost if the feature is hidden and weights do not change: a change cannot gain more
 CHANCE = 3.0  # nats by which rows must be predicted better for a missing value to be informative
 
@@ -38,10 +39,13 @@ class ColumnChanges:
     folds: tuple[PieceWeights, ...]  # (FOLDS) fitted to the other folds; () if no training row needs them
 
 
-def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float]) -> list[ColumnChanges]:
+def column_changes(
+    rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[str, float], start: Mapping[str, PieceWeights]
+) -> list[ColumnChanges]:
     """The changes for every feature with a weight, or for the most informative of many.
 
-    If hiding a feature hardly increases the loss, nothing changes, and its missing values, if any, stay evidence.
+    The fits of candidates begin at the weights in `start`. If hiding a feature hardly increases the loss, nothing
+    changes, and its missing values, if any, stay evidence.
     """
     pieces = [piece for _, source in sources for piece in source.pieces]
     scores = 1 if len(rows.model.classes) == 2 else len(rows.model.classes)
@@ -49,7 +53,7 @@ def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[st
     sample, fold_of_row = sample.deduplicated().in_folds()
     whole, _, _ = sample.evidence(sources)
     sample = sample.without_checks()
-    fit = _Fit(pieces, sample.selected(sources), shares)
+    fit = _Fit(pieces, sample.selected(sources), shares, start)
     base = fit(whole)
     if not base.values.any():
         return []
@@ -81,18 +85,23 @@ def column_changes(rows: EvidenceRows, sources: EvidenceByBlock, shares: dict[st
 class _Fit:
     """Fits the candidates and takes their mean by the shares; later fits start where the first ended."""
 
-    def __init__(self, pieces: Sequence[EvidencePiece], selected: BoolArray, shares: dict[str, float]) -> None:
-        self.pieces, self.selected, self.shares = pieces, selected, shares
-        self.start: dict[str, PieceWeights] = {}
+    def __init__(
+        self,
+        pieces: Sequence[EvidencePiece],
+        selected: BoolArray,
+        shares: dict[str, float],
+        start: Mapping[str, PieceWeights],
+    ) -> None:
+        self.pieces, self.selected, self.shares, self.start = pieces, selected, shares, start
+        self.fitted = False
 
     def __call__(self, evidence: Evidence) -> PieceWeights:
-        wide = len(self.pieces) >= WIDE
-        paths = candidate_paths(
-            evidence, self.pieces, self.selected, wide=wide, tol=EXACT, names=self.shares, start=self.start
-        )
-        fitted = {name: weights for path in paths for name, weights in path if name in self.shares}
-        self.start = self.start or fitted
-        return mean_weights(list(fitted.values()), [self.shares[name] for name in fitted])
+        settings: dict[str, Any] = {"wide": len(self.pieces) >= WIDE, "tol": EXACT, "names": self.shares}
+        paths = candidate_paths(evidence, self.pieces, self.selected, start=self.start, **settings)
+        weights = {name: weights for path in paths for name, weights in path if name in self.shares}
+        if not self.fitted:
+            self.start, self.fitted = weights, True
+        return mean_weights(list(weights.values()), [self.shares[name] for name in weights])
 
 
 def _columns(rows: EvidenceRows, evidence: Evidence, pieces: Sequence[EvidencePiece], base: PieceWeights) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +36,7 @@ held_out = lazy("deciban.generative.held_out")  # needed for training rows only
 
 BATCH_NUMBERS = 1 << 22  # allocated at a time
 BATCH_ROWS = 4096  # split into shares at a time
+PARALLEL_ROWS = 1 << 14  # scored by a thread at a time
 
 
 class ReadBlock(NamedTuple):
@@ -151,21 +153,46 @@ class WeightedEvidence:
         return tuple(source.scorer(weights) for _, source, weights in self.sources)
 
     def joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray = 0) -> None:
-        """out (n, K) = the scores, up to a term common to all classes."""
+        """out (n, K) = the scores, up to a term common to all classes; of many rows in parallel."""
+        starts = range(0, frame.rows, PARALLEL_ROWS)
+
+        def score(start: int) -> None:
+            stop = min(start + PARALLEL_ROWS, frame.rows)
+            numbers = first_row + start if isinstance(first_row, int) else first_row[start:stop]
+            self._joint(frame if len(starts) == 1 else frame.slice(start, stop), out[start:stop], numbers)
+
+        if len(starts) < 2:
+            self._joint(frame, out, first_row)
+            return
+        _ = self._scorers, self.changes  # made once
+        with ThreadPoolExecutor(_kernels.thread_count()) as pool:
+            for _ in pool.map(score, starts):
+                pass
+
+    def _joint(self, frame: Frame, out: FloatArray, first_row: int | IntArray) -> None:
         blocks = list(self._read(frame, first_row))
         unknown = self.unknown(blocks, frame.rows)
         if unknown is None:
             self._score_known(blocks, out)
         else:
-            incomplete = unknown.sum(axis=1) > 0
-            for rows in (np.flatnonzero(~incomplete), np.flatnonzero(incomplete)):
-                blocks, scores = list(self._read(frame.take(rows), rows)), np.empty((len(rows), out.shape[1]))
-                if incomplete[rows].any():
-                    self._score_unknown(blocks, scores, unknown[rows])
-                else:
-                    self._score_known(blocks, scores)
-                out[rows] = scores
+            incomplete = unknown.any(axis=1)
+            self._score_rows(blocks, np.flatnonzero(~incomplete), out, None)
+            self._score_rows(blocks, np.flatnonzero(incomplete), out, unknown)
         self._limit(out, self.log_prior)
+
+    def _score_rows(
+        self, blocks: Sequence[ReadBlock], rows: IntArray, out: FloatArray, unknown: BoolArray | None
+    ) -> None:
+        """The scores of some rows, with their unknown features if they have any."""
+        if not len(rows):
+            return
+        taken = [block._replace(values=rows_of(block.values, rows)) for block in blocks]
+        scores = np.empty((len(rows), out.shape[1]))
+        if unknown is None:
+            self._score_known(taken, scores)
+        else:
+            self._score_unknown(taken, scores, unknown[rows])
+        out[rows] = scores
 
     def _batches(self, source: BlockEvidence, rows: int) -> Iterator[slice]:
         step = max(1, BATCH_NUMBERS // (source.numbers_per_row * len(self.log_prior)))
@@ -180,10 +207,10 @@ class WeightedEvidence:
     def _score_unknown(self, blocks: Sequence[ReadBlock], out: FloatArray, unknown: BoolArray) -> None:
         """The scores of rows in which features are unknown: each has weights of its own."""
         out[:] = self.log_prior + self.row_bias(unknown)
-        for i, (source, values, _) in enumerate(blocks):
-            for batch in self._batches(source, len(out)) if source.pieces else ():
-                weights = self.row_weights(i, unknown[batch])
-                out[batch] += np.einsum("npk,npk->nk", source.evidence(Rows(rows_of(values, batch))), weights)
+        for (source, values, weights), (changes, alone) in zip(blocks, self.changes, strict=True):
+            for batch in self._batches(source, len(out)) if weights.any() or changes.any() else ():
+                evidence = np.ascontiguousarray(source.evidence(Rows(rows_of(values, batch))), np.float64)
+                _kernels.add_changed(evidence, unknown[batch], weights, changes, alone, out[batch])
 
     def _limit(self, scores: FloatArray, log_prior: FloatArray) -> None:
         """Turns scores (n, K) into log ((1 − ε)·softmax + ε·prior); if ε is 0, they stay as they are."""

@@ -26,7 +26,7 @@ cross_fitting = lazy("deciban.evidence.cross_fit")
 unknown_columns = lazy("deciban.evidence.unknown_columns")
 folding = lazy("deciban.evidence.folds")
 
-EXACT = 1e-12  # tol of the fits, so that the order of the rows does not matter
+EXACT = 1e-9  # tol of the fits
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,12 @@ class Weights:
         crossed = cross_fitting.cross_fit(rows, sources)
         evidence, pieces, keys = rows.evidence(sources)
         wide, selected = len(pieces) >= fitting.WIDE, rows.selected(sources)
-        paths = fitting.candidate_paths(evidence, pieces, selected, wide=wide, tol=EXACT, names=crossed.shares)
+        settings = {"wide": wide, "tol": EXACT, "names": crossed.shares, "start": crossed.start}
+        paths = fitting.candidate_paths(evidence, pieces, selected, **settings)
         chosen = {name: weights for path in paths for name, weights in path if name in crossed.shares}
         mean = fitting.mean_weights(list(chosen.values()), [crossed.shares[name] for name in chosen])
         folds = np.stack([fold.values for fold in crossed.folds])
-        changes = unknown_columns.column_changes(rows, sources, crossed.shares)
+        changes = unknown_columns.column_changes(rows, sources, crossed.shares, chosen)
         changed = sum((np.abs(change.change.values) for change in changes), np.zeros_like(mean.values))
         kept = np.flatnonzero((mean.values + changed).any(axis=1) | folds.any(axis=(0, 2)))
         return cls(
