@@ -46,13 +46,13 @@ def search(planning: JointPlanning) -> list[Plan]:
 
     If rows are few, combinations that the other rows of each fold would select are counted too, as pairs are.
     """
-    candidates = None if planning.pairs == 0 else Candidates.of(planning)
+    candidates = None if planning.settings.pairs == 0 else Candidates.of(planning)
     if candidates is None:
         return []
     some = candidates.subsample(planning)
-    found = some.select(some.weights, planning.pairs)
+    found = some.select(some.weights, planning.settings.pairs)
     selected = list(found.selected)
-    if planning.pairs is None and len(candidates.labels) <= MOST_ROWS:
+    if planning.settings.pairs is None and len(candidates.labels) <= MOST_ROWS:
         for weights in candidates.without_folds(planning):
             selected += candidates.select(weights, None).selected
     return candidates.plans(list(dict.fromkeys(selected)), found.least)
@@ -114,14 +114,14 @@ class Candidates:
         """At most about `SEARCHED` rows, those with the lowest keys."""
         if len(self.labels) <= SEARCHED:
             return self
-        keys = row_keys(planning.sample.frame, planning.places, planning.seed)
+        keys = row_keys(planning.sample.frame, planning.places, planning.settings.seed)
         rows = np.flatnonzero(keys <= np.partition(keys, SEARCHED)[SEARCHED])
         codes, weights = np.asfortranarray(self.codes[rows]), None if self.weights is None else self.weights[rows]
         return replace(self, codes=codes, labels=self.labels[rows], weights=weights)
 
     def without_folds(self, planning: JointPlanning) -> Iterable[FloatArray]:
         """(n) the weights of the rows that are not in a fold, for each fold."""
-        keys = row_keys(planning.sample.frame, planning.places, planning.seed)
+        keys = row_keys(planning.sample.frame, planning.places, planning.settings.seed)
         rows, folds, weights = assign_folds(keys, self.labels, self.weights)
         for fold in range(FOLDS):
             outside = folds != fold
