@@ -5,11 +5,13 @@ import pytest
 
 from deciban.evidence.block_evidence import Rows
 from deciban.evidence.densities import MOST
+from tests.evidence import test_combination_tables as combined
 from tests.evidence import test_densities as densities
 from tests.evidence import test_tables as tables
 
 CASES = {name: (*case, densities.labels_of(3), (1e-9, 1e-8)) for name, case in densities.CASES.items()}
-CASES |= {name: (*case, tables.labels_of(3), (1e-10, 1e-10)) for name, case in tables.CASES.items()}
+EXACT = tables.CASES | combined.CASES
+CASES |= {name: (*case, tables.labels_of(3), (1e-10, 1e-10)) for name, case in EXACT.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -39,7 +41,7 @@ def test_shares_of_columns_sum_to_what_is_added(name):
 @pytest.mark.parametrize("name", CASES)
 def test_evidence_is_centred_and_independent_of_the_batch(name):
     source, values, labels, (tolerance, _) = CASES[name]
-    exact = name in tables.CASES
+    exact = name in EXACT
     for rows in (Rows(values, labels), Rows(values)):
         evidence = source.evidence(rows)
         assert evidence.shape == (len(labels), len(source.pieces), 3)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from deciban.data.batch import UNSEEN, Coded
+from deciban.evidence.back_off import GRID
 from deciban.evidence.block_evidence import Rows
 from deciban.evidence.forest import Forest
 from deciban.evidence.forest_leaves import ForestLeaves
@@ -14,6 +15,8 @@ from deciban.evidence.mixed_columns import Coding
 from deciban.evidence.pair_tables import PairTables
 from deciban.evidence.partition_counts import Pairs
 from deciban.evidence.tables import (
+    MANY_LEVELS,
+    MANY_ROWS,
     RARE,
     SCALES,
     VIRTUAL_ROWS,
@@ -135,6 +138,39 @@ def test_one_rare_value_is_what_it_is():
         assert not source.evidence(Rows(Coded(np.array([[code]], np.int32), values.levels))).any()
     assert (source.evidence(Rows(values, labels))[-1] == 0).all()
     assert np.abs(source.evidence(Rows(values))[-1]).max() > 0.1
+
+
+@weighted
+@classes
+def test_many_levels_are_not_pooled_and_have_virtual_rows_of_their_own(K, weighted):
+    n = MANY_ROWS + 200
+    rng = np.random.default_rng(8)
+    levels = tuple(f"level {i:02}" for i in range(MANY_LEVELS + 1))
+    which = np.minimum(rng.zipf(1.3, n) - 1, MANY_LEVELS)
+    which[: len(levels)] = np.arange(len(levels))
+    values = coded([[levels[i] for i in which], letters(n)], [levels, ("u", "v", "w", None)])
+    labels, weights = labels_of(K, n), weights_of(weighted, n)
+    rows = class_rows(labels, weights, K)
+    source = LevelTables((0, 1), Categorical().collect(values, labels, weights, K), rows)
+    few, chosen = source.smoothing[::-1]
+    assert few == VIRTUAL_ROWS
+    assert chosen in GRID
+    for given, left_out in ((Rows(values), False), (Rows(values, labels, left(weights)), True)):
+        evidence, some = source.evidence(given), np.arange(0, n, 50)
+        for p, virtual in enumerate((chosen, few)):
+            expected = of_cells(values.codes[:, p], labels, weights, rows, virtual, left_out=left_out)
+            np.testing.assert_allclose(evidence[some, p], expected[some], rtol=1e-10, atol=1e-12)
+    out = np.zeros((n, K))
+    source.scorer(np.ones((2, K)))(values, out)
+    np.testing.assert_allclose(out, source.evidence(Rows(values)).sum(axis=1), rtol=1e-10, atol=1e-12)
+    first = np.arange(n) < 600
+    some = LabelledValues(*(each[first] if each is not None else None for each in (values.codes, labels, weights)))
+    some = LabelledValues(Coded(some.values, values.levels), some.labels, some.weights)
+    rest = source.subtract(some, np.arange(K))
+    others = None if weights is None else weights[~first]
+    expected = of_cells(values.codes[~first, 0], labels[~first], others, rest.rows, rest.smoothing[0], left_out=False)
+    actual = rest.evidence(Rows(Coded(values.codes[~first], values.levels)))[:, 0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("times", [1, 2])

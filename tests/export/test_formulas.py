@@ -12,6 +12,7 @@ from deciban.export.formulas import (
     Always,
     Bag,
     Code,
+    Combinations,
     Curve,
     Joint,
     Listed,
@@ -33,6 +34,7 @@ WHITENED = Whitened(NONE, NONE, NONE)
 CUT = (1, 1, 0, 0, False, 0)
 MADE = {
     "lookup": Lookup((1,), (Code(1, 2), Code(0, 3)), np.zeros((6, 2))),
+    "combinations": Combinations((0, 2), (Code(0, 2), Code(2, 3)), NONE, np.zeros((0, 2))),
     "curve": Curve((0, 2)),
     "joint": Joint((1, 2), NONE, WHITENED, NONE),
     "mixed": Mixed((0, 1), (Scaled(0, 0, 0, 1, 0, 1, 9), Listed(Code(1, 2), 1, 2)), NONE, NONE, WHITENED, 1.0),
@@ -46,6 +48,7 @@ MADE = {
 }
 OWNERS = {
     "lookup": [(8,)],
+    "combinations": [(7,), (9,)],
     "curve": [(7,), (9,)],
     "joint": [(8,), (9,)],
     "mixed": [(7,), (8,)],

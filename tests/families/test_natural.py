@@ -12,6 +12,7 @@ from deciban.data.batch import MISSING, UNSEEN, Coded, Texts
 from deciban.errors import BadCell, DecibanError
 from deciban.evidence.forest import Forest
 from deciban.evidence.joint_normals import JointNormals
+from deciban.evidence.level_combinations import LevelCombinations
 from deciban.evidence.partition_counts import Pairs
 from deciban.evidence.symmetric_trees import SymmetricTrees
 from deciban.families import (
@@ -32,6 +33,7 @@ from tests.laws import all_families, assert_laws, context, family_subjects, flat
 
 SUBJECTS = family_subjects()
 NOT_EXPONENTIAL = {
+    LevelCombinations,
     Uniform,
     Pairs,
     SymmetricTrees,

@@ -29,6 +29,7 @@ from deciban.families import (
 )
 from deciban.report.page import SCORING
 from deciban.report.scoring import scoring
+from tests.evidence.test_combination_tables import access
 from tests.report.browser import ONE_BROWSER, SLOW, some_slow
 
 pytestmark = ONE_BROWSER
@@ -256,6 +257,17 @@ def test_pairs_of_columns_with_different_numbers_of_codes(page):
     model = db.EvidenceClassifier(pairs=1, trees=0).fit(X, y)
     assert "pair" in model.weights_.kinds
     assert_same(page, model, table(37, 40)[0])
+
+
+@pytest.mark.usefixtures("quiet")
+def test_combinations_of_levels(page):
+    X, y = access(1_200)
+    X["resource"] = X["resource"].mask(np.arange(len(X)) % 20 == 0)
+    model = db.EvidenceClassifier(trees=0).fit(X, y)
+    assert any(kind.startswith("level") for kind in model.weights_.kinds)
+    rows = access(40, seed=1)[0].astype(object)
+    rows.iloc[0, 0], rows.iloc[1, 1], rows.iloc[2, 0], rows.iloc[3] = "never seen", None, None, "never seen"
+    assert_same(page, model, rows)
 
 
 # Texts ---------------------------------------------------------------------------------------------------------------

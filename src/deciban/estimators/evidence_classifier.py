@@ -57,7 +57,8 @@ class EvidenceClassifier(EvidenceClassifierSettings, EvidenceClassifierState, Ad
     ----------
     pairs : "auto" or int, default "auto"
         How many pairs of features have a table of their own, at most. "auto": up to 20, of those that are informative
-        enough beyond their two features; a number: as many of the best that add anything; 0: none.
+        enough beyond their two features; a number: as many of the best that add anything; 0: none. Of pairs of levels,
+        which back off to their two features, as many again.
     trees : int, default 128
         The number of trees whose leaves are counted; 0: none, and no boosted trees either. Fewer make fit and
         predictions faster.

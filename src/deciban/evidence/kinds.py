@@ -30,6 +30,11 @@ KINDS = [
     Kind("deciban.evidence.densities:GaussianEvidence"),
     Kind("deciban.evidence.densities:JointGaussian", "families.Normals", "deciban.evidence.joint_normals:JointNormals"),
     Kind("deciban.evidence.pair_tables:PairTables", "families.Pairs", "deciban.evidence.partition_counts:Pairs"),
+    Kind(
+        "deciban.evidence.combination_tables:CombinationTables",
+        "families.LevelCombinations",
+        "deciban.evidence.level_combinations:LevelCombinations",
+    ),
     Kind("deciban.evidence.forest_leaves:ForestLeaves", "families.Forest", "deciban.evidence.forest:Forest"),
     Kind(
         "deciban.evidence.boosted_trees:BoostedTrees",

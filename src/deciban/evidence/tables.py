@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.data.batch import MISSING, UNSEEN, Coded
+from deciban.evidence.back_off import fit_single, log_ratio
 from deciban.evidence.block_evidence import (
     AddScores,
     AddShares,
@@ -41,6 +42,8 @@ VIRTUAL_ROWS = 2.0  # added to every cell, spread over the classes as all rows a
 RARE = 5.0  # rows: values with fewer are pooled, if there are enough rows
 FEWEST = 2.0  # rows: values with fewer are always rare
 SHARE = 0.05  # of the rows: values with a larger share are never rare
+MANY_LEVELS, MANY_ROWS = 50, 1_000  # from here on, rare levels are not pooled, and virtual rows are chosen
+DISTINCT = 0.5  # of the rows: a category with more levels than this is an identifier of rows
 SCALES = (5, 20, 100)  # bins: the last half by rows and half by values, the others of equal frequency
 ROWS_PER_BIN = 10.0  # at least, or there are no such bins
 MOST_BITS = 5 << 23  # of the values of all numbers: 5 MB
@@ -167,7 +170,8 @@ def subtract_counts(
 class LevelTables(Tables):
     """The levels of categories; a missing value is a level, and so are all rare ones together.
 
-    A value that was never seen is no level.
+    A value that was never seen is no level. If a category has many levels, rare ones are not pooled, and the number s
+    of its virtual rows is chosen by the rows that are left out: see `BackOff`.
     """
 
     families = (Categorical,)
@@ -175,9 +179,11 @@ class LevelTables(Tables):
 
     def __init__(self, columns: Sequence[int], statistic: Counts, class_rows: FloatArray) -> None:
         self.columns, self.cell_of_level, self.levels, tables = tuple(columns), [], statistic.levels, []
+        most = DISTINCT * class_rows.sum() if class_rows.sum() >= MANY_ROWS else 0.0
+        self._wide = np.array([MANY_LEVELS < len(levels) <= most for levels in self.levels], np.bool_)
         for j in range(len(columns)):
             counts = statistic.table.value[:, statistic.offsets[j] : statistic.offsets[j + 1]].T
-            cells = _pool_rare(counts, statistic.levels[j])
+            cells = _each(len(counts)) if self._wide[j] else _pool_rare(counts, statistic.levels[j])
             table = np.zeros((int(cells.max(initial=-1)) + 1, len(class_rows)))
             np.add.at(table, cells[:-2], counts)
             self.cell_of_level.append(cells)
@@ -187,6 +193,37 @@ class LevelTables(Tables):
     @classmethod
     def plans(cls, features: SingleFeatures) -> list[Plan]:
         return [Plan(Categorical(), features.categories)] if features.categories else []
+
+    def set_counts(self, counts: FloatArray, class_rows: FloatArray) -> None:
+        super().set_counts(counts, class_rows)
+        self._chosen = {
+            int(j): fit_single(self.counts[self.offsets[j] : self.offsets[j + 1]], class_rows).virtual
+            for j in np.flatnonzero(self._wide)
+        }
+
+    @property
+    def smoothing(self) -> FloatArray:
+        """(pieces) the virtual rows in each cell."""
+        return np.array([self._chosen.get(j, self.virtual_rows) for j in range(len(self.pieces))])
+
+    def evidence(self, rows: Rows) -> FloatArray:
+        if not self._chosen:
+            return super().evidence(rows)
+        codes, smoothing = self.codes(rows.values), self.smoothing
+        out = np.empty((len(codes), len(self.pieces), len(self.prior)))
+        tables = np.split(self.counts, self.offsets[1:-1])
+        for virtual in np.unique(smoothing):
+            alike = np.flatnonzero(smoothing == virtual)
+            offsets = np.cumsum([0, *(len(tables[j]) for j in alike)], dtype=np.int64)
+            counts, part = np.concatenate([tables[j] for j in alike]), np.empty((len(codes), len(alike), out.shape[2]))
+            cells = np.ascontiguousarray(codes[:, alike]), offsets, counts
+            _kernels.cell_evidence(*cells, self.rows, float(virtual), rows.labels, rows.weights, part)
+            out[:, alike] = part
+        return out
+
+    def logs(self) -> FloatArray:
+        virtual = np.repeat(self.smoothing, np.diff(self.offsets))[:, np.newaxis]
+        return log_ratio(self.counts, virtual, self.prior, self.prior)
 
     def codes(self, values: Coded) -> NDArray[np.int32]:
         cells = [cells[codes] for cells, codes in zip(self.cell_of_level, values.codes.T, strict=True)]
@@ -206,6 +243,11 @@ class LevelTables(Tables):
 def rare_below(rows: float) -> float:
     """The number of rows below which a value is rare: 5, or 5 % of all rows if that is less, but at least 2."""
     return min(RARE, max(FEWEST, SHARE * rows))
+
+
+def _each(levels: int) -> NDArray[np.int32]:
+    """(V + 2) a cell for each level; then −1 for an unseen and for a missing one."""
+    return np.array([*range(levels), MISSING, MISSING], np.int32)
 
 
 def _pool_rare(counts: FloatArray, levels: Sequence[Any]) -> NDArray[np.int32]:

@@ -60,6 +60,17 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Combinations:
+    """table[i], of each column, where a·(size of b) + b, or the like of three codes, is keys[i]; else nothing."""
+
+    kind: ClassVar[str] = "combinations"
+    columns: tuple[int, ...]  # which own equal shares
+    codes: tuple[Code, ...]
+    keys: IntArray  # (V) ascending
+    table: FloatArray  # (V, K)
+
+
+@dataclass(frozen=True)
 class Curve:
     """constant + slope·t + square·t², t = x − middle, for each of d columns, each of which owns what it adds.
 
@@ -230,7 +241,7 @@ class Weighted:
     column: int  # the only one of these that the formula reads, which then adds nothing if it is unknown; else −1
 
 
-Formula = Lookup | Curve | Joint | Mixed | Trees | Symmetric | Bag | Products | Always | Weighted
+Formula = Lookup | Combinations | Curve | Joint | Mixed | Trees | Symmetric | Bag | Products | Always | Weighted
 F = TypeVar("F", bound=Any)
 
 

@@ -43,6 +43,7 @@ class FamilyHomes(Mapping[str, Home]):
 OTHER_HOMES: dict[str, Home] = {
     **stored_families(),
     **named("", "deciban.evidence.mixed_columns", "Coding", "Encoding"),
+    **named("", "deciban.evidence.level_combinations", "LevelCodes"),
     **named("priors.", "deciban.families.priors", "Beta", "Dirichlet", "InverseGamma", "InverseWishart", "Laplace"),
     **named("priors.", "deciban.families.priors", "Background", "Normal", "Virtual"),
     **named("", "deciban.statistics.cell_counts", "Cells"),

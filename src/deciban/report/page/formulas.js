@@ -19,6 +19,20 @@ const Formulas = (() => {
     } else if (alone && known.length === 1) row.add(formula.part, alone[known[0]][own[known[0]]]);
   }
 
+  // Combinations of known codes, of which only some are listed.
+  function addCombinations({ codes, keys, table, parts }, row) {
+    const own = codes.map((code) => codeOf(row, code));
+    if (own.some((code) => code < 0)) return;
+    const key = own.reduce((before, code, i) => before * codes[i].size + code, 0);
+    let [low, high] = [0, keys.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (keys[middle] < key) low = middle + 1;
+      else high = middle;
+    }
+    if (keys[low] === key) for (const part of parts) row.add(part, table[low]);
+  }
+
   // Weights depend on which features are unknown in a row, and are never negative; an unknown feature adds 0.
   function addWeighted({ formula, weights, changes, column }, row) {
     if (row.unknown.includes(column)) return;
@@ -413,6 +427,7 @@ const Formulas = (() => {
 
   const ADD = {
     lookup: addLookup,
+    combinations: addCombinations,
     curve: addCurve,
     joint: addJoint,
     mixed: addMixed,
