@@ -59,7 +59,8 @@ class BoostedTrees(BlockEvidence):
         if len(classes) < 2:
             return []
         settings = planning.settings
-        trees = SymmetricTrees.grown(coding, codes, places, weights, classes, settings.seed, settings.rounds or symmetric_trees.ROUNDS)
+        rounds = settings.rounds or symmetric_trees.ROUNDS
+        trees = SymmetricTrees.grown(coding, codes, places, weights, classes, settings.seed, rounds)
         return [Plan(trees, columns)]
 
     def evidence(self, rows: Rows) -> FloatArray:
