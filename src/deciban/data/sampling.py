@@ -32,6 +32,7 @@ sp = lazy("scipy.sparse")
 Keys = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 START = np.uint64(0xD1B54A32D192ED03)  # not a multiple of GOLDEN, so that no cell cancels it
+ROWS_AT_ONCE = 1 << 16  # whose columns are converted, to hash them
 
 
 def seed_of(random_state: int | None) -> int:
@@ -53,6 +54,14 @@ def row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int = 0) -> Keys:
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
+    starts = range(0, frame.rows, ROWS_AT_ONCE)
+    if len(starts) < 2 or isinstance(frame, SparseFrame):
+        return _row_keys(frame, columns, seed)
+    parts = (frame.slice(start, min(start + ROWS_AT_ONCE, frame.rows)) for start in starts)
+    return np.concatenate([_row_keys(part, columns, seed) for part in parts])
+
+
+def _row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int) -> Keys:
     keys = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + START)
     if isinstance(frame, SparseFrame):
         return _mixed(keys + _sparse_keys(frame))

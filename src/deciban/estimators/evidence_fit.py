@@ -104,8 +104,7 @@ class EvidenceFitter:
             rows = rows.take(np.flatnonzero(rows.weights))
         if rows.frame.rows <= self.max_weight_rows:
             return rows
-        read_once = rows.frame.slice(0, rows.frame.rows)  # keeps no codes of all rows
-        return sampled(rows, row_keys(read_once, schema.column_refs(read_once), self.seed), self.max_weight_rows)
+        return sampled(rows, row_keys(rows.frame, schema.column_refs(rows.frame), self.seed), self.max_weight_rows)
 
     def plans(self, schema: Schema, *, sparse: bool) -> tuple[Plan, ...]:
         """The plan of each single feature."""
