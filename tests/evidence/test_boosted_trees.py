@@ -5,7 +5,7 @@ import pytest
 
 from deciban.evidence.block_evidence import Rows
 from deciban.evidence.boosted_trees import BoostedTrees
-from deciban.evidence.folds import FOLDS
+from deciban.evidence.symmetric_trees import ENSEMBLES
 from deciban.families.labelled_values import LabelledValues
 from tests.evidence.test_symmetric_trees import LABELS, TREES, X, grown
 
@@ -44,7 +44,7 @@ def test_pieces_are_sums_over_rounds_by_ensembles(classes):
         fold = int(trees.held_out_from(X)[known[i]])
         for p in range(3):
             by_ensemble = []
-            for e in range(FOLDS):
+            for e in range(ENSEMBLES):
                 first, end = trees.starts[e : e + 2]
                 quarter = (np.arange(end - first) + 0.5) / (end - first)
                 of = first + np.flatnonzero(np.searchsorted([0.25, 0.5], quarter) == p)

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from deciban.evidence.folds import FOLDS
-from deciban.evidence.symmetric_trees import VALUES, SymmetricTrees
+from deciban.evidence.symmetric_trees import ENSEMBLES, VALUES, SymmetricTrees
 from tests.evidence.test_forest import CODING, made
 from tests.evidence.test_partition_counts import codes
 from tests.laws import family_subject
@@ -35,7 +34,7 @@ def test_many_classes_have_fewer_trees():
     labels = (np.arange(400) % 60).astype(np.int32)
     trees = grown(X, labels, classes=tuple(range(60)))
     assert trees.value.size <= VALUES
-    assert len(trees.starts) == FOLDS + 1
+    assert len(trees.starts) == ENSEMBLES + 1
 
 
 def test_trees_are_grown_from_some_of_very_many_rows(monkeypatch):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from deciban.data.class_index import ClassIndex
-from deciban.evidence import symmetric_trees
 from deciban.evidence.block_evidence import AddShares, BlockEvidence, EvidencePiece, Rows, centred
-from deciban.evidence.symmetric_trees import SymmetricTrees
+from deciban.evidence.symmetric_trees import ENSEMBLES, ROUNDS, SymmetricTrees
 from deciban.families.family import formulas
 from deciban.generative.plan import Plan
 from deciban.types import FloatArray, IntArray, Levels
@@ -59,8 +58,8 @@ class BoostedTrees(BlockEvidence):
         if len(classes) < 2:
             return []
         settings = planning.settings
-        rounds = settings.rounds or symmetric_trees.ROUNDS
-        trees = SymmetricTrees.grown(coding, codes, places, weights, classes, settings.seed, rounds)
+        size = settings.boosting or (ENSEMBLES, ROUNDS)
+        trees = SymmetricTrees.grown(coding, codes, places, weights, classes, settings.seed, *size)
         return [Plan(trees, columns)]
 
     def evidence(self, rows: Rows) -> FloatArray:

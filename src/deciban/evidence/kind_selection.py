@@ -24,7 +24,7 @@ from deciban.types import BoolArray, FloatArray
 
 FEWEST_ROWS = 20_000  # of a table: in smaller ones all kinds are used
 ROWS = 10_000  # that select kinds, about
-TREES, ROUNDS = 32, 200  # of the forest and of boosted trees that are grown from these rows
+TREES, BOOSTING = 32, (5, 150)  # of the forest, and ensembles and rounds of boosted trees, grown from these rows
 PENALTY = "penalty 3"  # of the weights that are compared
 TOLERANCE = 1e-6  # of their fits
 LEAST = 1e-3  # of the log-loss: a kind that may gain as much is used
@@ -74,7 +74,7 @@ class _Compared:
         cls, sample: Sample, schema: Schema, plans: Sequence[Plan], missing: Missing, settings: JointSettings
     ) -> Self:
         single = Generative.collect(sample, schema, plans, missing)
-        quick = replace(settings, trees=min(settings.trees, TREES), rounds=ROUNDS)
+        quick = replace(settings, trees=min(settings.trees, TREES), boosting=BOOSTING)
         joint = joint_plans(single, sample, quick)
         blocks = (
             (*single.blocks, *Generative.collect(sample, schema, joint, missing).blocks) if joint else single.blocks

@@ -65,7 +65,7 @@ class JointSettings:
     pairs: int | None  # how many; None to choose
     trees: int  # of the forest; 0 for no boosted trees either
     seed: int
-    rounds: int | None = None  # of an ensemble of boosted trees, at most; None: as many as are usual
+    boosting: tuple[int, int] | None = None  # ensembles of boosted trees and their rounds, at most; None: as usual
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from deciban import _kernels
 from deciban.errors import require
-from deciban.evidence.folds import FOLDS
 from deciban.evidence.mixed_columns import MOST_CODES, Codes, Coding
 from deciban.evidence.partition_counts import PartitionCounts
 from deciban.types import BoolArray, FloatArray, Labels, Levels
 
 MOST_ROWS = 100_000  # that trees are grown from, about
-VALUES = 1 << 21  # of all trees, leaves and classes, at most
+VALUES = 1 << 22  # of all trees, leaves and classes, at most
 DEPTH, MOST_DEPTH = 6, 8
-ROUNDS = 600  # of an ensemble, at most
-RATE = 0.05  # of learning; up to twice as much if fewer rounds are allowed
+ENSEMBLES = 10
+ROUNDS = 500  # of an ensemble, at most
+RATE = 0.07  # of learning; up to twice as much if fewer rounds are allowed
 L2 = 1.0
 ROWS, COLUMNS = 0.8, 0.5  # of which a tree is grown
 
@@ -30,7 +30,7 @@ class SymmetricTrees(PartitionCounts):
     """Trees and the values of their leaves, both fixed before rows are counted; nothing else is counted.
 
     All nodes of a level of a tree have the same split, so a tree of depth 6 is 6 splits and 64 values: a step of
-    gradient boosting (Friedman 2001, with Newton's values). There are five ensembles. The rows are in five folds, by
+    gradient boosting (Friedman 2001, with Newton's values). There are ten ensembles. The rows are in ten folds, by
     their codes alone, and each ensemble is grown without one of them, so a training row is scored by the one that
     never saw it, and a new row by the mean of all. How long an ensemble grows is chosen by the rows that the others
     have not seen.
@@ -73,6 +73,7 @@ class SymmetricTrees(PartitionCounts):
         weights: FloatArray | None,
         classes: Levels,
         seed: int,
+        ensembles: int = ENSEMBLES,
         most_rounds: int = ROUNDS,
     ) -> SymmetricTrees:
         """Ensembles grown from coded rows; from some of them, drawn by their codes, if they are very many."""
@@ -81,9 +82,9 @@ class SymmetricTrees(PartitionCounts):
             codes, labels = np.asfortranarray(codes[drawn]), labels[drawn]
             weights = None if weights is None else weights[drawn]
         outputs = 1 if len(classes) == 2 else len(classes)
-        rounds = max(1, min(most_rounds, VALUES // (FOLDS * outputs << DEPTH)))
+        rounds = max(1, min(most_rounds, VALUES // (ensembles * outputs << DEPTH)))
         rate = RATE * min(2.0, ROUNDS / rounds)
-        settings = len(classes), FOLDS, rounds, DEPTH, rate, L2, ROWS, COLUMNS, seed
+        settings = len(classes), ensembles, rounds, DEPTH, rate, L2, ROWS, COLUMNS, seed
         grown = _kernels.boost(codes, reading.sizes, reading.ordered, labels, weights, *settings)
         starts, column, code, value, rows = grown
         return cls(reading, classes, starts, column, code, value.astype(np.float32), rows.astype(np.float32), seed)
