@@ -55,7 +55,8 @@ def row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int = 0) -> Keys:
     """
     keys = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + START)
     if isinstance(frame, SparseFrame):
-        return _mixed(keys + _sparse_keys(frame))
+        _kernels.add_sparse_keys(frame.x.data, frame.x.indices, frame.x.indptr, keys)
+        return _mixed(keys)
     indices = positions(columns)
     salts = np.arange(1, len(indices) + 1, dtype=np.uint64) * GOLDEN
     is_text = [frame.kinds[j] in ("category", "text") for j in indices]
@@ -88,14 +89,6 @@ def _text_keys(frame: Frame, j: int) -> Keys:
 
 def _digest(value: object) -> bytes:
     return blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _sparse_keys(frame: SparseFrame) -> Keys:
-    x = frame.x
-    cells = _mixed((x.data + 0.0).view(np.uint64) + GOLDEN * (x.indices.astype(np.uint64) + np.uint64(1)))
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(x.data == 0, np.uint64(0), cells))])
-    keys: Keys = total[x.indptr[1:]] - total[x.indptr[:-1]]
-    return keys
 
 
 def columns_of(frame: Frame, schema: Schema) -> Frame:
