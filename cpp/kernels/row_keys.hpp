@@ -49,9 +49,16 @@ void mix_keys(const Matrix<T>& x, const std::uint64_t* salts, std::uint64_t* key
             std::copy_n(keys + first, rows, of_rows);
             for (std::size_t left = 0; left < x.columns; left += columns_mixed) {
                 const std::size_t columns = std::min(columns_mixed, x.columns - left);
-                for (std::size_t i = 0; i < rows; ++i)
+                if (x.column_stride == 1)
+                    for (std::size_t i = 0; i < rows; ++i) {
+                        const T* row = x.address(first + i, left);
+                        for (std::size_t j = 0; j < columns; ++j)
+                            cells[j * rows_mixed + i] = static_cast<double>(row[j]);
+                    }
+                else
                     for (std::size_t j = 0; j < columns; ++j)
-                        cells[j * rows_mixed + i] = static_cast<double>(x.at(first + i, left + j));
+                        for (std::size_t i = 0; i < rows; ++i)
+                            cells[j * rows_mixed + i] = static_cast<double>(x.at(first + i, left + j));
                 mix_columns(cells.data(), columns, salts + left, of_rows);
             }
             std::copy_n(of_rows, rows, keys + first);
