@@ -2,6 +2,7 @@
 #include "../kernels/pair_gains.hpp"
 #include "../kernels/row_keys.hpp"
 #include "codes.hpp"
+#include "sparse_rows.hpp"
 
 namespace deciban {
 
@@ -78,6 +79,15 @@ static void bind_mix_keys(AnyMatrix x, In<std::uint64_t, 1> salts, Out<std::uint
     });
 }
 
+template <class Index>
+static void bind_add_sparse_keys(In<double, 1> values, Indices<Index> columns, Indices<Index> starts,
+                                 Out<std::uint64_t, 1> keys) {
+    const auto rows = sparse(values, columns, starts, std::numeric_limits<std::size_t>::max());
+    expect_shape("keys", keys, {rows.rows});
+    nb::gil_scoped_release release;
+    add_sparse_keys(rows, keys.data());
+}
+
 // noconvert: a conversion of codes could wrap around.
 void bind_cells(nb::module_& m) {
     m.def("cell_evidence", &bind_cell_evidence<double>, nb::arg("codes").noconvert(), nb::arg("offsets"),
@@ -92,6 +102,10 @@ void bind_cells(nb::module_& m) {
     m.def("pair_gains", &bind_pair_gains, nb::arg("codes").noconvert(), nb::arg("sizes"), nb::arg("labels"),
           nb::arg("weights").none(), nb::arg("classes"), nb::arg("smoothing"), nb::arg("pairs"));
     m.def("mix_keys", &bind_mix_keys, nb::arg("x"), nb::arg("salts"), nb::arg("keys").noconvert());
+    m.def("add_sparse_keys", &bind_add_sparse_keys<std::int32_t>, nb::arg("values"), nb::arg("columns"),
+          nb::arg("starts"), nb::arg("keys").noconvert());
+    m.def("add_sparse_keys", &bind_add_sparse_keys<std::int64_t>, nb::arg("values"), nb::arg("columns"),
+          nb::arg("starts"), nb::arg("keys").noconvert());
 }
 
 }  // namespace deciban

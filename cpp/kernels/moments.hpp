@@ -2,10 +2,10 @@
 //
 // Each column has a window of 19 binades, 2^(top-19) <= |x| < 2^top, chosen from a sample. For an x inside, adding the
 // constant 1.5*2^k to it leaves x rounded to a fixed grid in the low bits of the result, as an integer; integers add
-// exactly. The rest that the grid rounds off is so short that a plain double adds 2^12 of them exactly:
+// exactly. The rest that the grid rounds off is so short that a plain double adds 2^13 of them exactly:
 //     x  = grid part (50 bits) + rest        x*x = p + e  (e = fma(x, x, -p))
 //     p  = grid part (50 bits) + rest        e   = grid part (50 bits) + rest
-// Bits of the summed rests of 2^12 rows: x 32, p 51, e 49, all below 53. A cell outside the window that is neither zero
+// Bits of the summed rests of 2^13 rows: x 33, p 52, e 50, all below 53. A cell outside the window that is neither zero
 // nor NaN takes the slow path, one exact addition. NaN is missing.
 #pragma once
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace deciban {
 
 constexpr int window_binades = 19, level_bits = 50;
-constexpr std::size_t rows_per_flush = std::size_t{1} << 12;
+constexpr std::size_t rows_per_flush = (std::size_t{1} << 13) - 1;  // the last bit of a grid's 64 is the sign
 
 // One window per column, in groups of four columns. The last group may overlap the one before it, so that loads stay
 // inside the row; its duplicate columns are skipped in flush.

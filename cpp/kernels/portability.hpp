@@ -14,12 +14,15 @@
 
 // DECIBAN_CLONES compiles a function twice, for x86-64-v3 (AVX2 and FMA) and for baseline x86-64, and picks at load
 // time. This takes ifunc, which only glibc has, and whose resolvers run before a sanitizer is ready.
+// DECIBAN_CLONES_V4 also compiles it for x86-64-v4 (AVX-512), which multiplies vectors of 64-bit integers.
 #if DECIBAN_GNU && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&                                 \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DECIBAN_CLONED
 #define DECIBAN_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define DECIBAN_CLONES_V4 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DECIBAN_CLONES
+#define DECIBAN_CLONES_V4
 #endif
 
 // DECIBAN_UNROLL is for short loops whose arrays must stay in registers.
@@ -102,6 +105,7 @@ DECIBAN_LANEWISE(*)
 DECIBAN_LANEWISE(/)
 DECIBAN_LANEWISE(&)
 DECIBAN_LANEWISE(|)
+DECIBAN_LANEWISE(^)
 #undef DECIBAN_LANEWISE
 #define DECIBAN_COMPARISON(symbol)                                                                                     \
     inline u4 operator symbol(const v4& a, const v4& b) {                                                              \
@@ -122,6 +126,7 @@ inline i4 operator<(const i4& a, const i4& b) {
 inline v4 operator-(const v4& a) { return {-a[0], -a[1], -a[2], -a[3]}; }
 inline u4 operator~(const u4& a) { return {~a[0], ~a[1], ~a[2], ~a[3]}; }
 inline u4 operator<<(const u4& a, int bits) { return {a[0] << bits, a[1] << bits, a[2] << bits, a[3] << bits}; }
+inline u4 operator>>(const u4& a, int bits) { return {a[0] >> bits, a[1] >> bits, a[2] >> bits, a[3] >> bits}; }
 
 template <int I, int J, int K, int L>
 v4 shuffle(const v4& a, const v4& b) {

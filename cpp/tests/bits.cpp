@@ -256,6 +256,9 @@ void sparse(Draws& draws, Hash& hash) {
         std::vector<double> out(rows * classes, 0.0), eta(rows * 2);
         add_sparse(x, table.data(), classes, out.data());
         hash.add(out), hash.print("sparse scores");
+        std::vector<std::uint64_t> keys(rows, 1);
+        add_sparse_keys(x, keys.data());
+        hash.add(keys), hash.print("sparse row keys");
         predictors(x, 2, w.data(), constant.data(), eta.data());
         hash.add(eta), hash.add(softmax_pass(x, 2, w.data(), constant.data(), labels.data(), nullptr).sums);
         hash.add(residual_sums(x, 2, eta.data()).sums), hash.print("sparse predictors and gradient");

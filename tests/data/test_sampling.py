@@ -15,7 +15,7 @@ import deciban as db
 from deciban import _kernels
 from deciban.data import Sample, Streamed, frame_of, stream_of
 from deciban.data.labels import encode_labels
-from deciban.data.sampling import RowSample, _mixed, row_keys, row_sample_of, sampled
+from deciban.data.sampling import GOLDEN, RowSample, _mixed, row_keys, row_sample_of, sampled
 from deciban.data.schema import Schema
 from tests.data.files.written import FILES, STREAMS, as_parquet
 
@@ -276,12 +276,12 @@ def test_no_more_rows_are_held_than_twice_those_that_may_be_kept(tmp_path):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_the_kernel_mixes_as_numpy_does(kind, order):
     """SplitMix64's last step over bits of doubles; every missing number is one, and −0 is 0."""
-    x = np.random.default_rng(0).normal(size=(1100, 3)).astype(kind, order=order)
+    x = np.random.default_rng(0).normal(size=(1100, 70)).astype(kind, order=order)
     x[:4, 0] = [np.nan, -np.nan, 0.0, -0.0]
-    places = np.array([5, 2**63, 7], np.uint64)
+    places = np.arange(2**63 - 35, 2**63 + 35, dtype=np.uint64)
     keys = np.arange(1100, dtype=np.uint64)
     expected = keys.copy()
-    for j in range(3):
+    for j in range(70):
         cells = x[:, j].astype(np.float64) + 0.0
         bits = np.where(np.isnan(cells), np.nan, cells).view(np.uint64)
         expected = _mixed(expected ^ _mixed(bits + places[j]))
@@ -289,6 +289,21 @@ def test_the_kernel_mixes_as_numpy_does(kind, order):
     np.testing.assert_array_equal(keys, expected)
     with pytest.raises(ValueError, match="salts has length"):
         _kernels.mix_keys(x, places[:2], keys)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_the_kernel_mixes_sparse_rows_as_numpy_does(index):
+    """A sum over the values stored, without those that are 0; places count from 1."""
+    x = sp.random_array((1100, 70), density=0.2, format="csr", rng=np.random.default_rng(0))
+    x.data[:4] = [0.0, -0.0, np.nan, -1.0]
+    keys = np.arange(1100, dtype=np.uint64)
+    cells = _mixed(x.data.view(np.uint64) + (x.indices.astype(np.uint64) + np.uint64(1)) * GOLDEN)
+    expected = keys.copy()
+    np.add.at(expected, np.repeat(np.arange(1100), np.diff(x.indptr)), np.where(x.data == 0, np.uint64(0), cells))
+    _kernels.add_sparse_keys(x.data, x.indices.astype(index), x.indptr.astype(index), keys)
+    np.testing.assert_array_equal(keys, expected)
+    with pytest.raises(ValueError, match="keys has length"):
+        _kernels.add_sparse_keys(x.data, x.indices.astype(index), x.indptr.astype(index), keys[1:])
 
 
 @pytest.mark.parametrize("different", [3, 40, 5000])

@@ -873,6 +873,7 @@ SHAPES = {
     "find_ensembles": [(BYTES, "nd"), 3, 1],
     "leaf_values": [*SYMMETRIC, (np.zeros(5, np.int32), "t"), 1, (CODES, "n"), (np.zeros(5, np.int32), "t")],
     "symmetric_contributions": SYMMETRIC,
+    "add_sparse_keys": [*SPARSE, (np.zeros(6, np.uint64), "n")],
     "mix_keys": [(MATRIX, "nd"), (np.arange(3, dtype=np.uint64), "d"), (np.zeros(6, np.uint64), "n")],
     "cell_evidence": [*CELLS, (np.zeros((6, 3, 2)), "nmk")],
     "mean_cell_evidence": [*CELLS, (np.zeros((6, 3), bool), "nm"), (OUT, "nk")],

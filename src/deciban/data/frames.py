@@ -14,7 +14,7 @@ from deciban.data.stream import ArrowStream, Stream, read_table
 from deciban.errors import DecibanError
 from deciban.lazy import issparse
 
-CELLS_PER_BATCH = 1 << 22  # converted at a time: 32 MB of doubles
+CELLS_PER_BATCH = 1 << 20  # converted at a time: 8 MB of doubles, whose pages the next batch uses again
 CELLS_PER_VIEW = 1 << 26  # read in place at a time: only masks of a family are of this size
 
 

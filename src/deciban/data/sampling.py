@@ -18,6 +18,7 @@ from deciban.data.arrow_buffers import NotUtf8
 from deciban.data.batch import Batch, ColumnRef, Frame, positions
 from deciban.data.class_index import ClassIndex
 from deciban.data.documents import TextFrame
+from deciban.data.frames import slices
 from deciban.data.labelled import Sample
 from deciban.data.labels import Encoded
 from deciban.data.schema import Schema
@@ -64,14 +65,18 @@ def row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int = 0) -> Keys:
 def _row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int) -> Keys:
     keys = _mixed(np.full(frame.rows, seed, np.int64).view(np.uint64) + START)
     if isinstance(frame, SparseFrame):
-        return _mixed(keys + _sparse_keys(frame))
+        _kernels.add_sparse_keys(frame.x.data, frame.x.indices, frame.x.indptr, keys)
+        return _mixed(keys)
     indices = positions(columns)
     salts = np.arange(1, len(indices) + 1, dtype=np.uint64) * GOLDEN
     is_text = [frame.kinds[j] in ("category", "text") for j in indices]
     for text, members in groupby(range(len(indices)), key=is_text.__getitem__):
         run = list(members)
         if not text:
-            _kernels.mix_keys(frame.numbers([indices[i] for i in run]), salts[run], keys)
+            parts = slices(frame, needs_small_batches=False) if isinstance(frame, MatrixFrame) else [(0, frame)]
+            for start, part in parts:
+                of_part = keys[start : start + part.rows]
+                _kernels.mix_keys(part.numbers([indices[i] for i in run]), salts[run], of_part)
             continue
         for i in run:
             keys = _mixed(keys ^ _mixed(_text_keys(frame, indices[i]) + salts[i]))
@@ -97,14 +102,6 @@ def _text_keys(frame: Frame, j: int) -> Keys:
 
 def _digest(value: object) -> bytes:
     return blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _sparse_keys(frame: SparseFrame) -> Keys:
-    x = frame.x
-    cells = _mixed((x.data + 0.0).view(np.uint64) + GOLDEN * (x.indices.astype(np.uint64) + np.uint64(1)))
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(np.where(x.data == 0, np.uint64(0), cells))])
-    keys: Keys = total[x.indptr[1:]] - total[x.indptr[:-1]]
-    return keys
 
 
 def columns_of(frame: Frame, schema: Schema) -> Frame:
