@@ -18,7 +18,6 @@ from deciban.data.arrow_buffers import NotUtf8
 from deciban.data.batch import Batch, ColumnRef, Frame, positions
 from deciban.data.class_index import ClassIndex
 from deciban.data.documents import TextFrame
-from deciban.data.frames import slices
 from deciban.data.labelled import Sample
 from deciban.data.labels import Encoded
 from deciban.data.schema import Schema
@@ -73,10 +72,7 @@ def _row_keys(frame: Frame, columns: Sequence[ColumnRef], seed: int) -> Keys:
     for text, members in groupby(range(len(indices)), key=is_text.__getitem__):
         run = list(members)
         if not text:
-            parts = slices(frame, needs_small_batches=False) if isinstance(frame, MatrixFrame) else [(0, frame)]
-            for start, part in parts:
-                of_part = keys[start : start + part.rows]
-                _kernels.mix_keys(part.numbers([indices[i] for i in run]), salts[run], of_part)
+            _kernels.mix_keys(frame.numbers([indices[i] for i in run]), salts[run], keys)
             continue
         for i in run:
             keys = _mixed(keys ^ _mixed(_text_keys(frame, indices[i]) + salts[i]))
