@@ -164,6 +164,8 @@ def _reason_of(block: Block, i: int) -> str | None:
 def _varies(scatter: Scatter, i: int) -> bool:
     count = scatter.count.value
     present = count > 0
+    if not present.any():
+        return False
     sums, products = scatter.sum[present, i], scatter.products[:, i, i]
     within = float(products.sum() - (sums**2 / count[present]).sum())
     means = scatter.origin[present, i] + sums / count[present]
