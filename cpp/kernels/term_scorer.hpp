@@ -14,7 +14,7 @@
 
 namespace deciban {
 
-// 128 bits that differ where bytes do, but for chance: for a cache, not against who wants them to agree.
+// A fingerprint of 128 bits, to find an entry of a cache. It is not cryptographic.
 inline std::array<std::uint64_t, 2> fingerprint(const char* bytes, std::size_t size) {
     std::array<std::uint64_t, 2> hash{0x9E3779B97F4A7C15u ^ size, 0xD6E8FEB86659FD93u + size};
     for (std::size_t at = 0; at < size; at += 16) {
